@@ -151,7 +151,7 @@ def _conversations(text: str, name: str, format: str | None) -> Iterator[Convers
         whole = None
     if whole is not None:
         yield from _from_value(whole, name, format)
-    elif text.lstrip()[0] == "{" and "\n" in text.strip() and _is_json(text.lstrip().split("\n", 1)[0]):
+    elif "\n" in text.strip() and _is_json(text.lstrip().split("\n", 1)[0]):
         yield from _from_lines(text, name, format)
     else:
         yield from _from_torn(text, name, format)

@@ -70,7 +70,7 @@ def split(conversation: Conversation, position: int) -> Imported | Failure:
 
     def close() -> None:
         nonlocal merged
-        if asked and (replies or acted):
+        if asked:
             agent = "\n\n".join(replies if replies or tau else beside)
             turns.append(Turn(user="\n".join(asked), agent=agent, status="ok" if agent.strip() else "empty"))
             merged += len(asked) - 1
@@ -78,7 +78,7 @@ def split(conversation: Conversation, position: int) -> Imported | Failure:
         replies.clear()
         beside.clear()
 
-    acted = False
+    acted = answered = False
     for message in said:
         number = len(turns) + bool(asked)
         if message.side == "user" and text_calls and message.text.startswith(_TOOL_OUTPUT):
@@ -89,9 +89,9 @@ def split(conversation: Conversation, position: int) -> Imported | Failure:
             text = _STOP_SIGN.sub("", message.text).strip() if tau else message.text.strip()
             if not text and (message.calls or not message.text.strip()):
                 continue
-            if replies or acted:
+            if acted:
                 close()
-            acted = False
+            acted = answered = False
             if text:
                 asked.append(text)
         elif message.side == "agent":
@@ -105,18 +105,17 @@ def split(conversation: Conversation, position: int) -> Imported | Failure:
             elif text.strip():
                 (replies if asked else greeting).append(text)
             acted = acted or bool(asked)
+            answered = answered or bool(asked and not calls)
         else:
             tools.append(ToolEvent(id=id, turn=number, role=message.side, content=message.text))
-    closing = ""
-    if replies or (acted and beside and not tau):
+    # A recording that ends in a call does not say what came of it; one that ends in an empty message does.
+    if answered or (beside and not tau):
         close()
     closing = "\n".join(asked)
     if not turns:
         return Failure(id=conversation.name, stage="read", reason="no_turns", detail="no user utterance was answered")
     stop = "budget" if conversation.cut else "subject_error" if conversation.error else "recorded"
-    trace = Trace(
-        id=id, greeting="\n\n".join(greeting), turns=tuple(turns), closing=closing, stop=stop, source=conversation.name
-    )  # fmt: skip
+    trace = Trace(id=id, greeting="\n\n".join(greeting), turns=tuple(turns), closing=closing, stop=stop, source=conversation.name)
     return Imported(trace, tools, merged)
 
 
