@@ -72,10 +72,15 @@ def mine(
         f"{done['entries']} entries, {done['ends']} ends",
         f"completions directly after a gate: {share}",
         *_failure_line(done["failures"]),
+        f"{done['calls']} model calls, {_tokens(done['usage'])}",
         f"report: {out / 'report.html'}",
     ])  # fmt: skip
     if done["labelled"] == 0:
         raise AgentEvalError(f"no conversation could be labelled; see {out / 'visible' / 'failures.jsonl'}")
+
+
+def _tokens(usage: dict[str, Any]) -> str:
+    return f"{usage['input']:,} tokens in, {usage['output']:,} out" + (" (estimated)" if usage["estimated"] else "")
 
 
 def _failure_line(failures: dict[str, int]) -> list[str]:

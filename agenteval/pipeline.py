@@ -178,7 +178,8 @@ def mine_transcripts(
     timed("read", lambda run: _read(run, path, format, limit, progress))
     timed("abstract", lambda run: _abstract(run, chosen, store, seed, budget or Budget(), progress))
     timed("graph", lambda run: _graph(run, progress))
-    return {**run.manifest["stages"]["graph"]["summary"], "folder": str(out), "seconds": seconds}
+    spent = {k: run.manifest["stages"]["abstract"][k] for k in ("calls", "usage", "cost")}
+    return {**run.manifest["stages"]["graph"]["summary"], **spent, "folder": str(out), "seconds": seconds}
 
 
 def _read(run: Run, path: Path, format: str | None, limit: int | None, progress: Progress) -> dict[str, Any]:
@@ -245,11 +246,11 @@ def _graph(run: Run, progress: Progress) -> dict[str, Any]:
     run.write_file("exports/graph.graphml", exports.graphml(graph))
     run.write_file("exports/events.csv", exports.events_csv(labelled, traces))
     run.write_file("exports/events.xes", exports.xes(labelled))
-    stages = run.manifest["stages"]
+    config = run.manifest["config"]
+    # Calls and tokens stand in the manifest: after an interruption they may differ, and the page may not.
     facts = {
-        "input": run.manifest["config"]["source"], "profile": run.manifest["config"]["profile"],
-        "tester": run.manifest["config"]["models"]["tester"], "model calls": stages["abstract"]["calls"],
-        "tokens": _tokens(stages["abstract"]["usage"]), "agenteval": run.manifest["versions"]["agenteval"],
+        "input": config["source"], "profile": config["profile"], "tester": config["models"]["tester"],
+        "agenteval": run.manifest["versions"]["agenteval"],
     }  # fmt: skip
     page = mining_report(
         graph, svg=pictures["svg"], traces=traces, labelled=labelled, failures=failures, strengths=strengths, facts=facts
@@ -259,13 +260,12 @@ def _graph(run: Run, progress: Progress) -> dict[str, Any]:
     return {"summary": summary}
 
 
-def _tokens(usage: dict[str, Any]) -> str:
-    return f"{usage['input']:,} in, {usage['output']:,} out" + (" (estimated)" if usage["estimated"] else "")
-
-
 def summarise(graph: Graph, traces: list[Trace], labelled: list[LabelledTrace], failures: list[Failure]) -> dict[str, Any]:
     """The figures of a mined graph."""
+    from agenteval.analysis.saturation import saturation
+
     completions, gated = gated_completions(labelled)
+    unseen = saturation(graph)
     return {
         "conversations": len(traces),
         "labelled": len(labelled),
@@ -274,12 +274,18 @@ def summarise(graph: Graph, traces: list[Trace], labelled: list[LabelledTrace], 
         "states": len(graph.states),
         "transitions": len(graph.transitions),
         "singletons": sum(s.support == 1 for s in graph.states),
+        "unseen_states": _share(unseen.states.share),
+        "unseen_transitions": _share(unseen.transitions.share),
         "entries": len(graph.entries),
         "ends": len(graph.ends),
         "completions": completions,
         "completions_after_gate": gated,
         "failures": dict(sorted(Counter(f.reason for f in failures).items())),
     }
+
+
+def _share(value: float) -> float | None:
+    return None if value != value else round(value, 4)
 
 
 def estimate(source: str, *, format: str | None, profile: str, profiles: Path | None, limit: int | None) -> dict[str, Any]:

@@ -54,6 +54,20 @@ class Trace(Record):
     source: str = ""
     """File and position of an imported conversation."""
     repetition: int = 0
+    phase: str = ""
+    """Exploration phase of a discovery session; empty elsewhere."""
+    objective: str = ""
+    strategy: str = ""
+
+
+class Brief(Record):
+    """What a tester may know in advance: the domain's name and public seeds.
+
+    One seed is one person or record, a flat mapping such as `{"name": "Ann Lee", "member_number": "M-12"}`.
+    """
+
+    domain: str
+    seeds: tuple[dict[str, str], ...] = ()
 
 
 class LabelledTurn(Record):
@@ -109,6 +123,138 @@ class Graph(Record):
     """T with the number of sessions whose last activity it was."""
     cut_ends: dict[str, int] = {}
     """Those of `ends` where the budget cut the session (design decision 13)."""
+
+
+Location = Literal["node", "edge", "start", "end"]
+
+
+class Target(Record):
+    """One structural location of the graph (Table I)."""
+
+    id: str
+    """`node:<state>`, `edge:<source>><target>`, `start:<state>`, `end:<state>`."""
+    kind: Location
+    state: str
+    """The state that the location is about; of an edge its target."""
+    source: str = ""
+    """Of an edge: where it begins."""
+    support: int
+    """How often the location was seen."""
+    actions: dict[str, int] = {}
+    """User actions seen there."""
+    tests: str
+    """What stressing it can show."""
+    strength: float = 0.0
+    """Largest gate strength of the state for a completion; breaks ties only."""
+    potential: float | None = None
+    """Boundary potential in [0, 1]; None before ranking."""
+    label: str = ""
+    """The boundary that a test would stress, in a few words."""
+
+
+class Source(Record):
+    """Where a concrete value of a test comes from."""
+
+    value: str
+    origin: Literal["turn", "brief", "perturbed"]
+    """Copied from a turn of a session, from a seed of the brief, or made up on purpose as the perturbation."""
+    session: str = ""
+    turn: int = 0
+    """From 1; 0 is the greeting."""
+    seed: int = -1
+    """Position of the seed in the brief."""
+
+
+class Step(Record):
+    """One user turn of a test."""
+
+    text: str
+    part: Literal["route", "perturbation", "after"] = "route"
+    """`route` re-issues what was observed and may be adapted; `perturbation` is what the test is about."""
+    expects: str = ""
+    """What the agent had just said when this step was observed; the runner adapts when it says something else."""
+
+
+class Criterion(Record):
+    """An observable condition on the trace, decided on its own."""
+
+    id: str
+    kind: Literal["success", "failure"]
+    text: str
+
+
+class Golden(Record):
+    """An expected value, copied from a visible turn of an unmutated session (design decision 11)."""
+
+    name: str
+    value: str
+    session: str
+    turn: int
+
+
+class Test(Record):
+    """An executable objective (Section II-A, Figure 5)."""
+
+    __test__ = False
+
+    id: str
+    kind: Literal["functional", "boundary"]
+    goal: str
+    steps: tuple[Step, ...]
+    criteria: tuple[Criterion, ...]
+    budget: int
+    """User turns allowed: the steps and two more."""
+    values: tuple[Source, ...] = ()
+    golden: tuple[Golden, ...] = ()
+    session: str = ""
+    """The session whose route and identity the test uses."""
+    arm: str = ""
+    target: str = ""
+    """Id of the target; empty for functional tests and for arms without targets."""
+    boundary: str = ""
+    """Label of the boundary that is stressed."""
+    perturbation: str = ""
+    """Kind of perturbation."""
+    enabled: bool = True
+
+
+class TestRun(Record):
+    """One execution of a test."""
+
+    __test__ = False
+
+    id: str
+    """`<test>-<repetition>`."""
+    test: str
+    repetition: int = 0
+    trace: Trace
+    perturbed: int = 0
+    """Turn, from 1, at which the perturbation was sent; 0 when the run never came to it."""
+    replayed: int = 0
+    """Route steps that were sent while the agent said what it had said when they were observed."""
+
+
+class Quote(Record):
+    """Evidence: words that stand in the trace."""
+
+    criterion: str
+    turn: int
+    text: str
+
+
+class Verdict(Record):
+    """What the judge decided, computed by code from its decisions per criterion."""
+
+    id: str
+    """Id of the run."""
+    test: str
+    repetition: int = 0
+    verdict: Literal["pass", "fail", "inconclusive"]
+    reason: str
+    """A closed code: `all_met`, `success_violated`, `failure_triggered`, `unsettled`, or why there was nothing to judge."""
+    decisions: dict[str, str] = {}
+    """Criterion to `met`, `violated` or `unsettled`."""
+    quotes: tuple[Quote, ...] = ()
 
 
 class ToolEvent(Record):

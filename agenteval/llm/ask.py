@@ -25,7 +25,7 @@ from agenteval.store import clean
 R = TypeVar("R", bound=BaseModel)
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
-_BLOCK = re.compile(r"^```json (\w+)\n(.*)\n```$", re.MULTILINE)
+_BLOCK = re.compile(r"```json (\w+)\n(.*)\n```")
 # Fence and tag characters, and everything invisible or direction-changing.
 _UNSAFE = re.compile("[`<>\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
 

@@ -123,7 +123,7 @@ class OpenAIModel:
         if request.reply is not None:
             schema = request.schema_json()
             if self.negotiated["format"] == "json_schema":
-                body = {"name": request.reply.__name__.lower(), "schema": schema, "strict": True}
+                body = {"name": request.role, "schema": schema, "strict": True}
                 parameters["response_format"] = {"type": "json_schema", "json_schema": body}
             else:
                 text = "Answer with one JSON object that fits this JSON schema, and nothing else:\n" + json.dumps(schema, sort_keys=True)

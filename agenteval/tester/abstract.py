@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from agenteval.errors import ContextOverflow, CutOff, ReplyInvalid
 from agenteval.llm.ask import fence
 from agenteval.llm.model import Model, estimate_tokens
 from agenteval.tester.roles import labeller, synonyms
+from agenteval.tester.views import trace_view
 from agenteval.types import Failure, LabelledTrace, LabelledTurn, Trace
-
-EXCERPT = 6000
-"""Characters of one utterance that are shown to a labeller; the recording keeps all."""
 
 _WORD = re.compile(r"\w+")
 
@@ -87,21 +85,8 @@ def plan(traces: Sequence[Trace], limit: int | None) -> tuple[int, int]:
     """
     chunks = list(_chunks(traces, limit))
     base = estimate_tokens(labeller.PROMPT)
-    tokens = sum(base + sum(estimate_tokens(fence("sessions", view(t))) for t in chunk) for chunk in chunks)
+    tokens = sum(base + sum(estimate_tokens(fence("sessions", trace_view(t))) for t in chunk) for chunk in chunks)
     return len(chunks) + 2 * (len(chunks) > 1), tokens
-
-
-def view(trace: Trace) -> dict[str, Any]:
-    """What a labeller sees of a trace: the visible texts, capped."""
-    turns = [
-        {"turn": number, "user": _excerpt(turn.user), "agent": _excerpt(turn.agent) if turn.status == "ok" else ""}
-        for number, turn in enumerate(trace.turns, 1)
-    ]
-    return {"id": trace.id, "greeting": _excerpt(trace.greeting), "turns": turns}
-
-
-def _excerpt(text: str) -> str:
-    return text if len(text) <= EXCERPT else f"{text[:EXCERPT]} [... {len(text) - EXCERPT} characters cut]"
 
 
 def _chunks(traces: Sequence[Trace], limit: int | None) -> Iterator[list[Trace]]:
@@ -113,7 +98,7 @@ def _chunks(traces: Sequence[Trace], limit: int | None) -> Iterator[list[Trace]]
     chunk: list[Trace] = []
     size = base
     for trace in traces:
-        cost = estimate_tokens(fence("sessions", view(trace)))
+        cost = estimate_tokens(fence("sessions", trace_view(trace)))
         if chunk and size + cost > limit:
             yield chunk
             chunk, size = [], base
@@ -139,7 +124,7 @@ class _Pass:
         self.calls += 1
         vocabulary = {"activities": sorted(self.activities), "actions": sorted(self.actions)}
         try:
-            reply = labeller.label(self.model, sessions=[view(t) for t in chunk], vocabulary=vocabulary, seed=self.seed)
+            reply = labeller.label(self.model, sessions=[trace_view(t) for t in chunk], vocabulary=vocabulary, seed=self.seed)
         except (ContextOverflow, CutOff) as error:
             if len(chunk) > 1:
                 half = len(chunk) // 2
