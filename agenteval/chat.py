@@ -80,11 +80,16 @@ class Session:
         self.turns.append(turn)
         return turn
 
-    def trace(self, position: int, stop: StopReason, *, repetition: int = 0) -> Trace:
+    def trace(
+        self, position: int, stop: StopReason, *, repetition: int = 0, phase: str = "", objective: str = "", strategy: str = ""
+    ) -> Trace:
         """The session as a trace; `position` orders it among its siblings."""
         turns = tuple(self.turns)
         digest = content_id(self.greeting, [t.model_dump() for t in turns], repetition)
-        return Trace(id=f"{position:05d}-{digest}", greeting=self.greeting, turns=turns, stop=stop, repetition=repetition)
+        return Trace(
+            id=f"{position:05d}-{digest}", greeting=self.greeting, turns=turns, stop=stop, repetition=repetition,
+            phase=phase, objective=objective, strategy=strategy,
+        )  # fmt: skip
 
 
 def _within(timeout: float | None, call: Callable[[], T]) -> T:

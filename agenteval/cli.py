@@ -137,16 +137,17 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     try:
-        code = app(arguments, standalone_mode=False)
-        return code if isinstance(code, int) else 0
+        code = app(arguments, standalone_mode=False) or 0
     except AgentEvalError as error:
         print(f"agenteval: {error}", file=sys.stderr)
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        print("agenteval: interrupted. Everything finished so far is kept; the same command continues", file=sys.stderr)
-        return 130
+        code = 130
     except Exception as error:
         if hasattr(error, "format_message"):  # click's usage errors, wherever typer keeps its click
             print(f"agenteval: {error.format_message()} (agenteval --help shows what there is)", file=sys.stderr)
             return 3
         raise
+    if code == 130:  # typer catches Ctrl-C itself
+        print("agenteval: interrupted. Everything finished so far is kept; the same command continues", file=sys.stderr)
+    return code

@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         with self.server.lock:
             self.server.bodies.append(body)
-            self.server.headers.append(dict(self.headers))
+            self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
             fault = self.server.faults.pop(0) if self.server.faults else ""
             if self.server.log is not None:
                 with self.server.log.open("a") as log:

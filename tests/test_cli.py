@@ -94,7 +94,7 @@ def test_the_http_model_gives_the_same_bytes_as_the_rules(direct, server, tmp_pa
     code, out, err = call(capsys, "mine", "--from", EXAMPLE, "-o", tmp_path / "run", *options)
     assert code == 0, err
     assert contents(tmp_path / "run") == contents(direct)
-    assert server.headers[0]["Authorization"] == "Bearer secret-of-the-test"
+    assert server.headers[0]["authorization"] == "Bearer secret-of-the-test"
     everything = b"".join(p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file())
     assert b"secret-of-the-test" not in everything
     calls = len(server.bodies)
@@ -112,7 +112,7 @@ def test_the_http_model_gives_the_same_bytes_as_the_rules(direct, server, tmp_pa
 
 def test_chunks_through_the_server_resume_after_an_endpoint_died(server, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TEST_KEY", "k-k-k-k-k")
-    path = profile(tmp_path, server.url, max_input_tokens=3000, retries=0)
+    path = profile(tmp_path, server.url, max_input_tokens=2000, retries=0)
     options = ("--from", EXAMPLE, "--profile", "served", "--profiles", path, "--store", tmp_path / "calls.sqlite")
     server.faults = ["", "", "", "status:500"]
     code, out, err = call(capsys, "mine", "-o", tmp_path / "run", *options)
@@ -124,7 +124,7 @@ def test_chunks_through_the_server_resume_after_an_endpoint_died(server, tmp_pat
     prompts = [b["messages"][0]["content"] for b in labels]
     assert len(prompts) - len(set(prompts)) == 1, "only the call that failed was made again"
     traces = Run(tmp_path / "run").read("traces", Trace)
-    assert len(set(prompts)) == plan(traces, 3000)[0] - 2 > 3
+    assert len(set(prompts)) == plan(traces, 2000)[0] - 2 > 3
     calls = list(Run(tmp_path / "run").lines("calls"))
     assert [c["outcome"] for c in calls[:4]] == ["stop"] * 3 + ["unreachable"]
     assert sum(c["stored"] for c in calls) == 3
@@ -137,7 +137,7 @@ def test_chunks_through_the_server_resume_after_an_endpoint_died(server, tmp_pat
 
 def test_a_budget_leaves_a_run_that_goes_on(server, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TEST_KEY", "k-k-k-k-k")
-    path = profile(tmp_path, server.url, max_input_tokens=3000)
+    path = profile(tmp_path, server.url, max_input_tokens=2000)
     options = ("--from", EXAMPLE, "--profile", "served", "--profiles", path, "--store", tmp_path / "calls.sqlite", "-o", tmp_path / "run")
     code, out, err = call(capsys, "mine", *options, "--max-calls", 2)
     assert code == 4 and "budget reached: 2 of 2 calls" in err and len(server.bodies) == 2
@@ -149,7 +149,7 @@ def test_a_budget_leaves_a_run_that_goes_on(server, tmp_path, capsys, monkeypatc
 
 def test_dry_run_asks_nobody_and_writes_nothing(server, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TEST_KEY", "k-k-k-k-k")
-    path = profile(tmp_path, server.url, max_input_tokens=3000)
+    path = profile(tmp_path, server.url, max_input_tokens=2000)
     code, out, err = call(
         capsys, "mine", "--from", EXAMPLE, "-o", tmp_path / "run", "--profile", "served", "--profiles", path, "--dry-run", "--json"
     )
@@ -215,7 +215,7 @@ def test_keys_come_from_dotenv_of_the_working_folder(server, tmp_path, capsys):
     (tmp_path / ".env").write_text("# mine\nexport TEST_KEY='from-dotenv-file'\nbroken line\n")
     path = profile(tmp_path, server.url)
     code, out, err = call(capsys, "mine", "--from", EXAMPLE, "-o", "r", "--profile", "served", "--profiles", path)
-    assert code == 0 and server.headers[0]["Authorization"] == "Bearer from-dotenv-file"
+    assert code == 0 and server.headers[0]["authorization"] == "Bearer from-dotenv-file"
 
 
 def test_another_input_in_the_same_folder_is_refused(direct, tmp_path, capsys):

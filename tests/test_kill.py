@@ -43,7 +43,7 @@ def test_ten_kills(tmp_path):
     here = Path(__file__).parent
     server = subprocess.Popen([sys.executable, str(here / "model_server.py"), str(port), str(log), "0.12"])
     try:
-        spec = {"provider": "openai", "model": "m", "base_url": f"http://127.0.0.1:{port}/v1", "key_env": "TEST_KEY", "max_input_tokens": 2400}
+        spec = {"provider": "openai", "model": "m", "base_url": f"http://127.0.0.1:{port}/v1", "key_env": "TEST_KEY", "max_input_tokens": 1700}
         (tmp_path / "profiles.yaml").write_text(json.dumps({"served": {"tester": spec}}))
         for _ in range(100):
             with socket.socket() as probe:

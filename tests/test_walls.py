@@ -62,7 +62,7 @@ def test_imports_point_one_way():
         "store": {"chat", "llm", "tester", "transcripts", "analysis", "profiles", "pipeline", "commands", "cli"},
         "llm": {"tester", "transcripts", "analysis", "profiles", "pipeline", "commands", "cli"},
         "tester": {"transcripts", "analysis", "profiles", "pipeline", "commands", "cli"},
-        "transcripts": {"llm", "tester", "analysis", "profiles", "pipeline", "commands", "cli"},
+        "transcripts": {"llm", "analysis", "profiles", "pipeline", "commands", "cli"},
         "analysis": {"profiles", "pipeline", "commands", "cli"},
         "profiles": {"pipeline", "commands", "cli"},
         "pipeline": {"cli"},

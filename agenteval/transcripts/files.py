@@ -34,6 +34,7 @@ class Conversation(NamedTuple):
     name: str
     """File and position: `log.json#3`."""
     messages: list[Any]
+    """Empty where the recording is of a run that failed before it began."""
     format: str
     cut: bool = False
     """True where the recording says that a step limit ended it."""
@@ -279,9 +280,6 @@ def _conversation(item: Any, name: str, format: str) -> Conversation | Failure:
         cut = (item.get("termination_reason") or run.get("termination_reason")) in _CUT
     if messages is None and not (isinstance(item, dict) and ("traj" in item or "messages" in item)):
         return _failure(name, "not_a_conversation", "holds no messages")
-    if not messages:
-        why = "the recording reports a failed run" if error else "no messages were recorded"
-        return _failure(name, "empty_trajectory", why)
-    if not isinstance(messages, list):
+    if messages is not None and not isinstance(messages, list):
         return _failure(name, "not_a_conversation", f"its messages are a {type(messages).__name__}, not a list")
-    return Conversation(name, messages, format, cut, error)
+    return Conversation(name, messages or [], format, cut, error)

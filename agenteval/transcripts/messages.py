@@ -50,8 +50,12 @@ def split(conversation: Conversation, position: int) -> Imported | Failure:
     Returns
     -------
     Imported or Failure
-        `not_a_conversation` for messages of another shape, `no_turns` where the agent never answered a user.
+        `empty_trajectory` without messages, `not_a_conversation` for messages of another shape, `no_turns` where the
+        agent never answered a user.
     """
+    if not conversation.messages:
+        why = "the recording reports a failed run" if conversation.error else "no messages were recorded"
+        return Failure(id=conversation.name, stage="read", reason="empty_trajectory", detail=why)
     try:
         said = [_message(m) for m in conversation.messages]
     except _OtherShape as problem:
