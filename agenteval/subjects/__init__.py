@@ -1,0 +1,1 @@
+"""Agents under test, by address. Only `pipeline`, `commands`, `cli` and notebooks open them."""

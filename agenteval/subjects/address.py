@@ -1,0 +1,99 @@
+"""From an address to an agent under test.
+
+=====================================  =================================================================================
+``scripted:airline?wording=b&fault=ID`` a scripted domain of ours
+``python:package.module:factory``       a factory without arguments that returns an object with `reset` and `invoke`
+``http:FILE``                           a chat service, described in a YAML file
+``openai:FILE``                         a chat model with a system prompt, described in a YAML file
+=====================================  =================================================================================
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from agenteval.chat import Chat
+from agenteval.errors import UsageError
+from agenteval.types import Brief
+
+KINDS = ("scripted:DOMAIN", "python:package.module:factory", "http:FILE", "openai:FILE")
+
+
+class Subject(NamedTuple):
+    """An agent under test. What crosses to the tester is `open_chat` and `brief`, nothing else."""
+
+    address: str
+    open_chat: Callable[[], Chat]
+    """Makes an independent chat."""
+    brief: Brief | None
+    """What the subject itself publishes about its customers; None asks for `--brief`."""
+    secrets: tuple[str, ...] = ()
+
+
+def open_subject(address: str, *, seed: int = 0) -> Subject:
+    """Open the agent behind an address.
+
+    Raises
+    ------
+    UsageError
+        Unknown kind, domain, module or file; one line that names what was expected.
+    """
+    kind, _, rest = address.partition(":")
+    if kind == "scripted" and rest:
+        return _scripted(address, rest, seed)
+    if kind == "python" and rest:
+        return _python(address, rest)
+    if kind == "http" and rest:
+        from agenteval.subjects.http import open_http
+
+        make, secrets = open_http(Path(rest))
+        return Subject(address, make, None, secrets)
+    if kind == "openai" and rest:
+        from agenteval.subjects.openai import open_openai
+
+        make, secrets = open_openai(Path(rest))
+        return Subject(address, make, None, secrets)
+    raise UsageError(f"unknown subject {address!r}; expected one of {', '.join(KINDS)}")
+
+
+def _scripted(address: str, rest: str, seed: int) -> Subject:
+    from agenteval.subjects.scripted import brief, open_scripted
+
+    domain, _, query = rest.partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    unknown = set(options) - {"wording", "fault"}
+    if unknown:
+        raise UsageError(f"subject {address!r}: unknown option {sorted(unknown)[0]!r}; expected wording or fault")
+    open_scripted(domain, seed=seed, **options)
+    return Subject(address, lambda: open_scripted(domain, seed=seed, **options), Brief.model_validate(brief(domain)))
+
+
+def _python(address: str, rest: str) -> Subject:
+    module_name, _, name = rest.partition(":")
+    if not name:
+        raise UsageError(f"subject {address!r}: expected python:package.module:factory")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        factory: Any = getattr(importlib.import_module(module_name), name)
+    except ImportError as error:
+        raise UsageError(f"subject {address!r}: cannot import {module_name} ({error}); is it installed, or in this folder?") from error
+    except AttributeError as error:
+        raise UsageError(f"subject {address!r}: {module_name} has no {name}") from error
+    if not callable(factory):
+        raise UsageError(f"subject {address!r}: {name} is no factory; expected a callable without arguments")
+
+    def make() -> Chat:
+        chat = factory()
+        if not callable(getattr(chat, "reset", None)) or not callable(getattr(chat, "invoke", None)):
+            raise UsageError(f"subject {address!r}: {name}() gave a {type(chat).__name__} without reset and invoke")
+        return chat
+
+    make()
+    return Subject(address, make, None)
