@@ -1,10 +1,10 @@
 """agenteval: black-box boundary testing of conversational agents with mined workflow graphs."""
 
 from agenteval.chat import Chat, Session
+from agenteval.commands.mine import mine_transcripts
 from agenteval.errors import AgentEvalError
 from agenteval.llm.ask import ask
 from agenteval.llm.model import Completion, Model, Request
-from agenteval.pipeline import mine_transcripts
 from agenteval.store import Run
 from agenteval.tester.abstract import abstract
 from agenteval.tester.gates import dominators, gate_strength

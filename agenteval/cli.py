@@ -49,7 +49,7 @@ def mine(
 ) -> None:
     """Mine a workflow graph from recorded conversations: graph, pictures, event log and report."""
     from agenteval.llm.wrappers import Budget
-    from agenteval.pipeline import estimate, mine_transcripts
+    from agenteval.commands.mine import estimate, mine_transcripts
 
     if dry_run:
         plan = estimate(source, format=format, profile=profile, profiles=profiles, limit=limit)

@@ -1,32 +1,29 @@
-"""The stages chained: from recorded conversations to a mined graph, its pictures and its report.
+"""The stages chained, over a run folder.
 
-Each stage is entered in the manifest when it is finished and not done again; a stage that was interrupted starts over,
-and what a model had answered by then comes from the call store.
+Each stage is entered in the manifest when it is finished and not done again. Discovery and execution keep every session as
+soon as it is over and go on behind it; the other stages are made at once and start over when they were interrupted. What a
+model had answered by then comes from the call store.
 """
 
 from __future__ import annotations
 
-import hashlib
 import platform
-import time
 from collections import Counter
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from agenteval.errors import FormatError
 from agenteval.llm.calls import CallStore
-from agenteval.llm.model import Usage
+from agenteval.llm.limiter import Limiter
+from agenteval.llm.model import Model, Usage
 from agenteval.llm.wrappers import Budget, Ledger
-from agenteval.profiles import Profile, build, load, secrets
-from agenteval.store import Run, discard
-from agenteval.tester.abstract import abstract, plan
+from agenteval.profiles import Profile, Role, build
+from agenteval.store import Run
+from agenteval.tester.abstract import abstract
 from agenteval.tester.gates import gate_strength, gated_completions
 from agenteval.tester.graph import mine
-from agenteval.transcripts.files import Conversation, files, locate, read
-from agenteval.transcripts.messages import split
-from agenteval.types import Failure, Graph, LabelledTrace, ToolEvent, Trace
+from agenteval.types import Failure, Graph, LabelledTrace, Trace
 
 STORE = Path(".agenteval/calls.sqlite")
 PICTURES = ("svg", "png", "pdf")
@@ -35,73 +32,11 @@ Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total)."""
 
 
-class Import(NamedTuple):
-    """What reading gave."""
-
-    traces: tuple[Trace, ...]
-    tools: tuple[ToolEvent, ...]
-    failures: tuple[Failure, ...]
-    merged: int
-    """User messages that were joined with the next one, because the agent did not answer between."""
-
-
-def _silent(stage: str, done: int, total: int) -> None:
+def silent(stage: str, done: int, total: int) -> None:
     pass
 
 
-def import_transcripts(path: Path, format: str | None = None, *, limit: int | None = None) -> Import:
-    """Read recorded conversations.
-
-    Parameters
-    ----------
-    limit
-        Stop after this many conversations.
-
-    Raises
-    ------
-    FormatError
-        Nothing in `path` is a conversation that can be used.
-    """
-    traces: list[Trace] = []
-    tools: list[ToolEvent] = []
-    failures: list[Failure] = []
-    merged = position = 0
-    for item in read(path, format):
-        if isinstance(item, Failure):
-            failures.append(item)
-            continue
-        if limit is not None and position >= limit:
-            break
-        imported = split(item, position)
-        position += 1
-        if isinstance(imported, Failure):
-            failures.append(imported)
-            _keep_error(item, tools)
-            continue
-        traces.append(imported.trace)
-        tools += imported.tools
-        merged += imported.merged
-    if not traces:
-        counted = ", ".join(f"{n} {reason}" for reason, n in sorted(Counter(f.reason for f in failures).items()))
-        raise FormatError(f"{path}: no conversation could be read ({counted or 'the folder is empty'}); see --format")
-    return Import(tuple(traces), tuple(tools), tuple(failures), merged)
-
-
-def _keep_error(conversation: Conversation, tools: list[ToolEvent]) -> None:
-    """The text of a recorded failure is not for the tester's eyes."""
-    if conversation.error:
-        tools.append(ToolEvent(id=conversation.name, turn=0, role="note", name="error", content=conversation.error))
-
-
-def fingerprint(path: Path) -> str:
-    """Hash of the names and contents of the input files."""
-    digest = hashlib.sha256()
-    for file in files(path):
-        digest.update(file.relative_to(path.parent).as_posix().encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()[:16]
-
-
-def _model_names(profile: Profile) -> dict[str, Any]:
+def model_names(profile: Profile) -> dict[str, Any]:
     from agenteval.tester.rules.model import rules_hash
 
     spec = profile.tester
@@ -109,123 +44,86 @@ def _model_names(profile: Profile) -> dict[str, Any]:
     return {"tester": tester, "max_input_tokens": spec.max_input_tokens}
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     names = ("networkx", "numpy", "openai", "pandas", "pydantic", "pygraphviz", "scikit-learn", "scipy")
     from agenteval import __version__
 
     return {"agenteval": __version__, "python": platform.python_version(), **{n: metadata.version(n) for n in names}}
 
 
-def mine_transcripts(
-    source: str,
-    out: Path | str,
-    *,
-    format: str | None = None,
-    profile: str = "offline",
-    profiles: Path | None = None,
-    store: Path = STORE,
-    seed: int = 0,
-    limit: int | None = None,
-    budget: Budget | None = None,
-    fresh: bool = False,
-    progress: Progress = _silent,
-) -> dict[str, Any]:
-    """Mine a workflow graph from recorded conversations into a run folder.
+class Purse:
+    """What the stages of one process share: models by role, what was spent, and the caps.
 
-    Parameters
-    ----------
-    source
-        File, folder, or `example:NAME`.
-    out
-        The run folder. The same call again goes on where an earlier one was interrupted.
-    seed
-        Passed on to models that take one; the rules have no use for chance.
-    progress
-        Called with (stage, done, total).
-
-    Returns
-    -------
-    dict
-        The summary that `--json` prints.
-
-    Raises
-    ------
-    UsageError
-        Unusable input, profile or folder.
-    ModelError, BudgetReached, StoreError
-        Interrupted; everything finished is kept.
+    Use as a context manager: what was negotiated with the endpoints goes to the manifest at the end, also after an error.
     """
-    out = Path(out)
-    path = locate(source)
-    chosen = load(profile, profiles)
-    config = {
-        "command": "mine", "source": path.name, "input": fingerprint(path), "format": format, "limit": limit, "seed": seed,
-        "profile": profile, "models": _model_names(chosen),
-    }  # fmt: skip
-    if fresh:
-        discard(out)
-    run = Run(out, config, secrets=secrets(chosen))
-    run.save_manifest(versions=_versions())
-    seconds: dict[str, float] = {}
 
-    def timed(stage: str, work: Callable[[Run], dict[str, Any]]) -> None:
-        if not run.closed(stage):
-            started = time.monotonic()
-            facts = work(run)
-            seconds[stage] = round(time.monotonic() - started, 3)
-            run.close_stage(stage, [], seconds=seconds[stage], **facts)
+    def __init__(self, run: Run, profile: Profile, *, store: Path = STORE, budget: Budget = Budget(), concurrency: int = 4):
+        self.run = run
+        self.profile = profile
+        self.store = store
+        self.budget = budget
+        self.concurrency = concurrency
+        self.ledger = _ledger(run, profile)
+        self.limiters: dict[str, Limiter] = {}
+        self.bare: dict[str, Model] = {}
+        self._stores: list[CallStore] = []
 
-    timed("read", lambda run: _read(run, path, format, limit, progress))
-    timed("abstract", lambda run: _abstract(run, chosen, store, seed, budget or Budget(), progress))
-    timed("graph", lambda run: _graph(run, progress))
-    spent = {k: run.manifest["stages"]["abstract"][k] for k in ("calls", "usage", "cost")}
-    return {**run.manifest["stages"]["graph"]["summary"], **spent, "folder": str(out), "seconds": seconds}
+    def __enter__(self) -> Purse:
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        found = {role: model.negotiated for role, model in self.bare.items() if hasattr(model, "negotiated")}
+        if found:
+            self.run.save_manifest(negotiated={**self.run.manifest.get("negotiated", {}), **found})
 
-def _read(run: Run, path: Path, format: str | None, limit: int | None, progress: Progress) -> dict[str, Any]:
-    progress("read", 0, 1)
-    imported = import_transcripts(path, format, limit=limit)
-    run.replace("privileged/tools", imported.tools)
-    run.replace("failures", imported.failures)
-    run.replace("traces", imported.traces)
-    progress("read", 1, 1)
-    return {"files": len(files(path)), "conversations": len(imported.traces), "merged_user_messages": imported.merged}
-
-
-def _abstract(run: Run, profile: Profile, store: Path, seed: int, budget: Budget, progress: Progress) -> dict[str, Any]:
-    traces = run.read("traces", Trace)
-    ledger = _ledger(run)
-    model, bare = build(
-        profile.tester, store=lambda: CallStore(store), ledger=ledger, budget=budget,
-        write=lambda line: run.append_raw("calls", line), limiters={}, negotiated=run.manifest.get("negotiated"),
-    )  # fmt: skip
-    try:
-        labels = abstract(
-            traces, model, limit=profile.tester.max_input_tokens, seed=seed,
-            progress=lambda done, total: progress("label", done, total),
+    def model(self, role: Role) -> Model:
+        """The wrapped model of a role."""
+        spec = getattr(self.profile, role)
+        wrapped, self.bare[role] = build(
+            spec, store=self._store, ledger=self.ledger, budget=self.budget, write=lambda line: self.run.append_raw("calls", line),
+            limiters=self.limiters, concurrency=self.concurrency, negotiated=self.run.manifest.get("negotiated", {}).get(role),
         )  # fmt: skip
-    finally:
-        negotiated = getattr(bare, "negotiated", None)
-        if negotiated is not None:
-            run.save_manifest(negotiated=negotiated)
+        return wrapped
+
+    def _store(self) -> CallStore:
+        if not self._stores:
+            self._stores.append(CallStore(self.store))
+        return self._stores[0]
+
+    def spent(self) -> dict[str, Any]:
+        return {"calls": self.ledger.calls, "usage": self.ledger.usage.model_dump(), "cost": self.ledger.cost}
+
+
+def _ledger(run: Run, profile: Profile) -> Ledger:
+    """What earlier sessions of this run spent."""
+    prices = {s.model: s.price for s in (profile.tester, profile.judge) if s is not None}
+    calls, usage, cost = 0, Usage(), 0.0
+    known = True
+    for line in run.lines("calls"):
+        if line["usage"] is not None and not line["stored"]:
+            one = Usage.model_validate(line["usage"])
+            calls, usage = calls + 1, usage + one
+            price = prices.get(line["model"])
+            known = known and price is not None
+            cost += 0.0 if price is None else (one.input * price.input + one.output * price.output) / 1e6
+    return Ledger(calls, usage, cost if known and calls else None)
+
+
+def abstract_stage(run: Run, purse: Purse, seed: int, progress: Progress) -> dict[str, Any]:
+    """Label the traces of a run folder."""
+    traces = run.read("traces", Trace)
+    labels = abstract(
+        traces, purse.model("tester"), limit=purse.profile.tester.max_input_tokens, seed=seed,
+        progress=lambda done, total: progress("label", done, total),
+    )  # fmt: skip
     failures = [f for f in run.read("failures", Failure) if f.stage != "abstract"]
     run.replace("failures", [*failures, *labels.failures])
     run.replace("labels", labels.labelled)
-    usage = ledger.usage.model_dump()
-    return {"labelled": len(labels.labelled), "chunks": labels.chunks, "calls": ledger.calls, "usage": usage, "cost": ledger.cost}
+    return {"labelled": len(labels.labelled), "chunks": labels.chunks, **purse.spent()}
 
 
-def _ledger(run: Run) -> Ledger:
-    """What earlier sessions of this run spent."""
-    calls, usage = 0, Usage()
-    for line in run.lines("calls"):
-        if line["usage"] is not None and not line["stored"]:
-            calls += 1
-            usage += Usage.model_validate(line["usage"])
-    return Ledger(calls, usage)
-
-
-def _graph(run: Run, progress: Progress) -> dict[str, Any]:
+def graph_stage(run: Run, progress: Progress) -> dict[str, Any]:
+    """Mine, draw and export the graph of a run folder."""
     from agenteval.analysis.draw import draw_all
     from agenteval.analysis.report import mining_report
     from agenteval.transcripts import exports
@@ -288,16 +186,3 @@ def _share(value: float) -> float | None:
     return None if value != value else round(value, 4)
 
 
-def estimate(source: str, *, format: str | None, profile: str, profiles: Path | None, limit: int | None) -> dict[str, Any]:
-    """What `mine` would do (`--dry-run`): conversations, calls and tokens; nothing is written and nobody is asked."""
-    chosen = load(profile, profiles)
-    imported = import_transcripts(locate(source), format, limit=limit)
-    calls, tokens = plan(imported.traces, chosen.tester.max_input_tokens)
-    return {
-        "conversations": len(imported.traces),
-        "turns": sum(len(t.turns) for t in imported.traces),
-        "failures": dict(sorted(Counter(f.reason for f in imported.failures).items())),
-        "models": _model_names(chosen),
-        "calls": calls,
-        "input_tokens_estimated": tokens,
-    }

@@ -220,10 +220,10 @@ class Run:
         if lines:
             self._write("".join(lines), self.file(name))
 
-    def replace(self, name: str, records: Iterable[BaseModel]) -> None:
-        """Write a whole file in one step, sorted by unit id: for stages that are made at once."""
-        ordered = sorted((r.model_dump(mode="json") for r in records), key=_unit)
-        write_text(self.file(name), "".join(self._line(record) for record in ordered))
+    def replace(self, name: str, records: Iterable[BaseModel], *, ordered: bool = False) -> None:
+        """Write a whole file in one step, sorted by unit id, or in the order given where that carries meaning."""
+        values = [r.model_dump(mode="json") for r in records]
+        write_text(self.file(name), "".join(self._line(record) for record in (values if ordered else sorted(values, key=_unit))))
 
     def append_raw(self, name: str, record: dict[str, Any]) -> None:
         self._write(self._line(record), self.file(name))

@@ -129,7 +129,7 @@ def test_chunks_through_the_server_resume_after_an_endpoint_died(server, tmp_pat
     assert [c["outcome"] for c in calls[:4]] == ["stop"] * 3 + ["unreachable"]
     assert sum(c["stored"] for c in calls) == 3
     manifest = Run(tmp_path / "run").manifest
-    assert manifest["negotiated"]["format"] == "json_schema"
+    assert manifest["negotiated"]["tester"]["format"] == "json_schema"
     assert manifest["stages"]["abstract"]["calls"] == sum(not c["stored"] and c["usage"] is not None for c in calls)
     code, out, err = call(capsys, "mine", "-o", tmp_path / "other", "--fresh", *options)
     assert code == 0 and contents(tmp_path / "other") == contents(tmp_path / "run")

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from agenteval.errors import FormatError
-from agenteval.pipeline import import_transcripts
+from agenteval.transcripts.imports import import_transcripts
 from agenteval.transcripts.files import Conversation, locate, read, recognise
 from agenteval.transcripts.messages import Imported, split
 from agenteval.types import Failure

@@ -1,0 +1,88 @@
+"""The page of a whole run: graph, plan, verdicts with their evidence, conversations, cost."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from agenteval.analysis import report
+from agenteval.types import Failure, Quote, Test, TestRun, Verdict
+
+MARKS = {"pass": "✓ pass", "fail": "✗ fail", "inconclusive": "~ inconclusive"}
+
+
+def highlighted(said: str, quotes: Sequence[str], most: int = report.REPLY) -> str:
+    """Escaped text with the quoted words marked.
+
+    >>> highlighted("Done <b>. Bye", ["done <B>"])
+    '<mark>Done &lt;b&gt;</mark>. Bye'
+    """
+    shown = said[:most]
+    spans = sorted((start, start + len(q)) for q in quotes if q and (start := shown.casefold().find(q.casefold())) >= 0)
+    parts, at = [], 0
+    for start, end in spans:
+        if start >= at:
+            parts += [report.text(shown[at:start]), f"<mark>{report.text(shown[start:end])}</mark>"]
+            at = end
+    parts.append(report.text(shown[at:]))
+    return "".join(parts) + (f' <span class="cut">[{len(said) - most:,} more characters]</span>' if len(said) > most else "")
+
+
+def verdict_table(verdicts: Sequence[Verdict], tests: Mapping[str, Test], failures: Sequence[Failure]) -> str:
+    """How many tests of each kind ended how."""
+    counted: dict[str, Counter[str]] = {"functional": Counter(), "boundary": Counter()}
+    for verdict in verdicts:
+        counted[tests[verdict.test].kind][verdict.verdict] += 1
+    for failure in failures:
+        if failure.stage in ("run", "judge"):
+            known = tests.get(failure.id.rpartition("-")[0])
+            counted[known.kind if known else "functional"]["error"] += 1
+    columns = ("pass", "fail", "inconclusive", "error")
+    rows = [[kind, *(str(counts[c]) for c in columns)] for kind, counts in counted.items()]
+    return report.table(["tests", *columns], rows)
+
+
+def one_test(test: Test, run: TestRun | None, verdict: Verdict | None, failure: Failure | None) -> str:
+    """A test with its run, judged criteria and marked evidence."""
+    ended = MARKS[verdict.verdict] if verdict else f"error: {failure.reason}" if failure else "not run" if test.enabled else "disabled"
+    about = ", ".join(filter(None, [test.kind, test.boundary, test.perturbation, test.target]))
+    decided = verdict.decisions if verdict else {}
+    criteria = "".join(
+        f"<li>{report.text(c.kind)}: {report.text(c.text)} <b>{report.text(decided.get(c.id, '–'))}</b></li>" for c in test.criteria
+    )
+    quotes: Sequence[Quote] = verdict.quotes if verdict else ()
+    turns = []
+    for number, turn in enumerate(run.trace.turns if run else (), 1):
+        here = [q.text for q in quotes if q.turn == number]
+        part = ' <span class="mark gate">perturbation</span>' if run and run.perturbed == number else ""
+        said = highlighted(turn.agent, here) if turn.status == "ok" else f"[{turn.status}]"
+        turns.append(
+            f'<div class="turn"><div class="bubble user said">{highlighted(turn.user, here)}</div><div>{number}{part}</div>'
+            f'<div class="bubble agent said">{said}</div><div></div></div>'
+        )
+    stop = f"<p>ended: {report.text(run.trace.stop)}</p>" if run else ""
+    return (
+        f"<details><summary><b>{html.escape(ended)}</b> {report.text(test.id)}: {report.text(test.goal)}</summary>"
+        f"<p>{report.text(about)}</p><ul>{criteria}</ul>{''.join(turns)}{stop}</details>"
+    )
+
+
+def tests_section(
+    tests: Sequence[Test], runs: Sequence[TestRun], verdicts: Sequence[Verdict], failures: Sequence[Failure], most: int = 300
+) -> str:
+    """Plan and verdicts, failing tests first."""
+    by_id = {test.id: test for test in tests}
+    run_of = {run.test: run for run in runs if run.repetition == 0}
+    verdict_of = {verdict.test: verdict for verdict in verdicts if verdict.repetition == 0}
+    failure_of = {f.id.rpartition("-")[0]: f for f in failures if f.stage in ("run", "judge")}
+    order = {"fail": 0, "inconclusive": 2, "pass": 3}
+
+    def rank(test: Test) -> tuple[int, str]:
+        verdict = verdict_of.get(test.id)
+        return (1 if verdict is None else order[verdict.verdict], test.id)
+
+    shown = sorted(tests, key=rank)[:most]
+    listed = "".join(one_test(t, run_of.get(t.id), verdict_of.get(t.id), failure_of.get(t.id)) for t in shown)
+    more = f'<p class="cut">{len(tests) - most:,} more tests stand in visible/plan.jsonl.</p>' if len(tests) > most else ""
+    return "<h2>Tests</h2>" + verdict_table(verdicts, by_id, failures) + listed + more

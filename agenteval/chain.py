@@ -1,0 +1,276 @@
+"""The paper's pipeline over an agent: discover, abstract, mine, plan, run and judge (Figure 3).
+
+Settings stand in the manifest of a run folder; every stage reads them there, so that each can be called alone and again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from agenteval.errors import RunFolderError, UsageError
+from agenteval.pipeline import STORE, Progress, Purse, abstract_stage, graph_stage, model_names, silent
+from agenteval.profiles import load, secrets
+from agenteval.store import Run
+from agenteval.subjects.address import Subject, open_subject
+from agenteval.tester import synthesize
+from agenteval.tester.discover import Budget as Exploration
+from agenteval.tester.discover import Round, Strategy, discover
+from agenteval.tester.execute import Outcome, execute
+from agenteval.tester.gates import gate_strength
+from agenteval.tester.targets import rank, targets
+from agenteval.types import Brief, Failure, Graph, LabelledTrace, Record, Target, Test, TestRun, Trace, Verdict
+
+
+class Settings(Record):
+    """What the results of a run depend on. Field names are those of the paper where it has them."""
+
+    subject: str
+    brief: Brief
+    profile: str = "offline"
+    seed: int = 0
+    discovery: Strategy = "phase_guided"
+    arm: synthesize.Arm = "guided"
+    rounds: int = Field(12, ge=1)
+    """R_disc"""
+    turns: int = Field(6, ge=1)
+    """B_turn"""
+    warmup: tuple[int, int, int] = (1, 2, 1)
+    """m_cap, m_hp, m_cc"""
+    functional: int = Field(50, ge=0)
+    """N_f"""
+    boundary: int = Field(50, ge=0)
+    """N_b"""
+    repetitions: int = Field(1, ge=1)
+    timeout: float = Field(60.0, gt=0)
+    """Seconds that the agent may take for one reply."""
+
+
+class Context(NamedTuple):
+    """A run folder with everything that its stages need."""
+
+    run: Run
+    settings: Settings
+    subject: Subject
+    purse: Purse
+    serial: bool
+    """Sessions go one after the other, because reset does not isolate them."""
+    progress: Progress
+
+
+def read_brief(file: Path) -> Brief:
+    """The brief of a YAML file: `domain:` text and `seeds:`, a list of flat mappings.
+
+    Raises
+    ------
+    UsageError
+        No such file, no YAML, a nested or repeated value; names it.
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Refuses a key that is given twice, which YAML would let the last one win."""
+
+    def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[str, Any]:
+        keys = [loader.construct_object(key) for key, _ in node.value]
+        twice = [key for key, n in Counter(map(str, keys)).items() if n > 1]
+        if twice:
+            raise UsageError(f"brief {file}: {twice[0]!r} is given twice in one entry (line {node.start_mark.line + 1}); keep one")
+        return {key: loader.construct_object(value, deep=True) for key, (_, value) in zip(keys, node.value, strict=True)}
+
+    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    for tag in ("timestamp", "int", "float", "bool"):
+        # A date, a zip code or a yes is what the customer types: text.
+        Loader.add_constructor(f"tag:yaml.org,2002:{tag}", lambda loader, node: loader.construct_scalar(node))
+    try:
+        data = yaml.load(file.read_text("utf-8"), Loader)  # noqa: S506 - a SafeLoader
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"brief {file}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})") from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"brief {file}: no valid YAML: {str(error).splitlines()[0]}") from error
+    for number, seed in enumerate((data or {}).get("seeds") or [] if isinstance(data, dict) else [], 1):
+        for key, value in seed.items() if isinstance(seed, dict) else []:
+            if value is None or (isinstance(value, str) and not value.strip()):
+                raise UsageError(f"brief {file}: {key!r} of seed {number} has no value; give one or take the line out")
+    try:
+        return Brief.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "brief"
+        raise UsageError(f"brief {file}: {where}: {first['msg']}; expected `domain:` and `seeds:` with flat mappings") from error
+
+
+def isolates(subject: Subject, timeout: float) -> bool:
+    """Reset canary: whether two sessions that overlap stay apart.
+
+    The same greeting message is sent in a fresh session and in one that was begun while another was under way; an agent
+    whose sessions share state tends to answer the second differently. It can miss; it never fails an agent.
+    """
+    from agenteval.chat import Session
+
+    def first_words(session: Session) -> str:
+        return session.say("Hello, my name is Canary and my number is 4711.").agent if not session.over else ""
+
+    alone = Session(subject.open_chat(), budget=2, timeout=timeout)
+    lone = (alone.greeting, first_words(alone))
+    one = Session(subject.open_chat(), budget=2, timeout=timeout)
+    first_words(one)
+    two = Session(subject.open_chat(), budget=2, timeout=timeout)
+    asked = two.say("What is my name and my number?").agent
+    return "4711" not in asked and "canary" not in asked.lower() and bool(lone)
+
+
+# ---- stages
+
+
+def discover_stage(context: Context) -> dict[str, Any]:
+    """Explore the agent; every round is kept as soon as it is over."""
+    run, settings = context.run, context.settings
+    finished = run.read("traces", Trace)
+    total = settings.rounds
+    done = [len(finished)]
+    context.progress("discover", done[0], total)
+
+    def keep(round: Round) -> None:
+        if round.trace is not None:
+            run.append("traces", [round.trace])
+        if round.failure is not None:
+            run.append("failures", [round.failure])
+        done[0] += 1
+        context.progress("discover", done[0], total)
+
+    traces = discover(
+        context.subject.open_chat, settings.brief, context.purse.model("tester"), strategy=settings.discovery,
+        budget=Exploration(settings.rounds, settings.turns, settings.warmup), seed=settings.seed, timeout=settings.timeout,
+        finished=finished, keep=keep,
+    )  # fmt: skip
+    run.replace("traces", traces)
+    run.replace("failures", run.read("failures", Failure))
+    return {"sessions": len(traces), "turns": sum(len(t.turns) for t in traces)}
+
+
+def targets_stage(context: Context) -> dict[str, Any]:
+    """Enumerate and rank the boundary targets."""
+    run = context.run
+    graph = run.read_json("graph", Graph)
+    labelled = run.read("labels", LabelledTrace)
+    found = targets(graph, gate_strength(labelled))
+    ranked = rank(found, context.purse.model("tester"), traces=run.read("traces", Trace), labelled=labelled, seed=context.settings.seed)
+    write_list(run, "targets", ranked)
+    return {"targets": len(ranked)}
+
+
+def plan_stage(context: Context) -> dict[str, Any]:
+    """Write the functional and the boundary tests."""
+    run, settings, progress = context.run, context.settings, context.progress
+    traces = run.read("traces", Trace)
+    model = context.purse.model("tester")
+    functional = synthesize.functional_tests(
+        traces, settings.brief, model, most=settings.functional, seed=settings.seed, progress=lambda d, t: progress("functional", d, t)
+    )
+    boundary = synthesize.boundary_tests(
+        settings.arm, traces, run.read("labels", LabelledTrace), run.read_json("graph", Graph), settings.brief, model,
+        ranked=run.read("targets", Target), most=settings.boundary, seed=settings.seed, progress=lambda d, t: progress("boundary", d, t),
+    )  # fmt: skip
+    write_list(run, "plan", [*functional.tests, *boundary.tests])
+    return {
+        name: {
+            "generated": len(made.generated),
+            "delivered": len(made.tests),
+            "dropped": dict(sorted(Counter(g.drop.reason for g in made.generated if g.drop is not None).items())),
+        }
+        for name, made in (("functional", functional), ("boundary", boundary))
+    }
+
+
+def write_list(run: Run, name: str, records: Sequence[Target] | Sequence[Test]) -> None:
+    """Write records whose order carries meaning: a ranking, a plan."""
+    run.replace(name, records, ordered=True)
+
+
+def execute_stage(context: Context) -> dict[str, Any]:
+    """Run and judge every enabled test of the plan; each outcome is kept as soon as it is there."""
+    run, settings = context.run, context.settings
+    tests = run.read("plan", Test)
+    total = sum(t.enabled for t in tests) * settings.repetitions
+    # A verdict is written after its run, so a run without one is judged again together with being run again.
+    finished = run.done("verdicts")
+    failed = {f.id for f in run.read("failures", Failure) if f.stage in ("run", "judge")}
+    run.replace("runs", [r for r in run.read("runs", TestRun) if r.id in finished | failed])
+    done = [len(finished | failed)]
+    context.progress("run", done[0], total)
+
+    def keep(outcome: Outcome) -> None:
+        if outcome.run is not None:
+            run.append("runs", [outcome.run])
+        if outcome.verdict is not None:
+            run.append("verdicts", [outcome.verdict])
+        if outcome.failure is not None:
+            run.append("failures", [outcome.failure])
+        done[0] += 1
+        context.progress("run", done[0], total)
+
+    execute(
+        tests, context.subject.open_chat, settings.brief, context.purse.model("tester"), context.purse.model("judge"),
+        repetitions=settings.repetitions, seed=settings.seed, timeout=settings.timeout,
+        workers=1 if context.serial else context.purse.concurrency, finished=frozenset(finished | failed), keep=keep,
+    )  # fmt: skip
+    for name, kind in (("runs", TestRun), ("verdicts", Verdict), ("failures", Failure)):
+        run.replace(name, run.read(name, kind))
+    verdicts = Counter(v.verdict for v in run.read("verdicts", Verdict))
+    errors = sum(f.stage in ("run", "judge") for f in run.read("failures", Failure))
+    return {**{name: verdicts[name] for name in ("pass", "fail", "inconclusive")}, "errors": errors}
+
+
+STAGES: dict[str, Callable[[Context], dict[str, Any]]] = {
+    "discover": discover_stage,
+    "abstract": lambda context: abstract_stage(context.run, context.purse, context.settings.seed, context.progress),
+    "graph": lambda context: graph_stage(context.run, context.progress),
+    "targets": targets_stage,
+    "plan": plan_stage,
+    "run": execute_stage,
+}
+"""In order. A stage is refused while one before it is open."""
+
+
+def open_run(
+    out: Path,
+    settings: Settings | None,
+    *,
+    profiles: Path | None = None,
+    store: Path = STORE,
+    budget: Any = None,
+    concurrency: int = 4,
+    progress: Progress = silent,
+) -> Context:
+    """Open a run folder: a new one with settings, or an old one with those of its manifest.
+
+    Raises
+    ------
+    UsageError
+        Another configuration, an unknown subject or profile, or no brief.
+    """
+    from agenteval.llm.wrappers import Budget
+
+    if settings is None:
+        try:
+            settings = Settings.model_validate(Run(out).manifest["config"]["settings"])
+        except (KeyError, TypeError, ValidationError) as error:
+            raise RunFolderError(f"{out} was not made by `agenteval discover` or `all`, so it has no settings to go on with") from error
+    profile = load(settings.profile, profiles, roles=("tester", "judge"))
+    subject = open_subject(settings.subject, seed=settings.seed)
+    config = {
+        "command": "chain", "source": settings.subject, "profile": settings.profile, "models": model_names(profile),
+        "settings": settings.model_dump(mode="json"),
+    }  # fmt: skip
+    run = Run(out, config, secrets=(*secrets(profile), *subject.secrets))
+    purse = Purse(run, profile, store=store, budget=budget or Budget(), concurrency=concurrency)
+    if "isolated" not in run.manifest:
+        run.save_manifest(isolated=isolates(subject, settings.timeout))
+    return Context(run, settings, subject, purse, not run.manifest["isolated"], progress)
+
+

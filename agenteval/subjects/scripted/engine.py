@@ -1,0 +1,402 @@
+"""The dialogue loop: one engine for every domain.
+
+A task (a cancellation, a booking) is a name and the values known so far. Its *workflow* is a plain function that is run
+from the top on every turn: it passes what is known, and at the first thing that is missing, wrong or forbidden it says
+so and pauses. Corrections and values in any order need nothing more: they change the values before the next run. A new
+topic suspends the task; it is taken up again when the other one is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from agenteval.store import content_id
+from agenteval.subjects.scripted import understand, wording
+from agenteval.subjects.scripted.log import SessionLog
+from agenteval.subjects.scripted.understand import Reading
+
+
+class Pause(Exception):
+    """The workflow has said its word and waits for the user."""
+
+
+@dataclass
+class Task:
+    """One thing the user wants."""
+
+    name: str
+    number: int
+    slots: dict[str, Any] = field(default_factory=dict)
+    asked: str | None = None
+    """The value that the last reply asked for; `confirm` at a gate."""
+    gate: str | None = None
+    """Hash of what was last presented for confirmation."""
+    state: str = "open"
+    """`open`, `done`, `refused` or `dropped`."""
+    offer: str | None = None
+    """The task that a refusal offered instead."""
+    resumed: bool = False
+    """Taken up again, in this turn, with an open gate."""
+    detoured: bool = False
+
+
+class Domain(NamedTuple):
+    """What a domain adds to the engine."""
+
+    name: str
+    folder: Path
+    data: Callable[[], dict[str, Any]]
+    tools: Callable[[dict[str, Any], SessionLog], Any]
+    extract: Callable[[str, str | None, dict[str, Any]], dict[str, Any]]
+    """Values in a text, given the slot asked for."""
+    listen: Callable[[Talk], None]
+    """Before any workflow: identity, claims."""
+    merge: Callable[[Talk, Task], set[str]]
+    """Enters the reading's values in a task; returns the names of those that changed."""
+    keep: Callable[[Talk, str], bool]
+    """Whether an intent, heard while a task is open, belongs to that task."""
+    workflows: dict[str, Callable[[Talk], None]]
+    titles: dict[str, str]
+    """What each task is called when it is taken up again."""
+
+
+class Talk:
+    """One session: hidden state, and the words that workflows use to speak, ask, refuse and check."""
+
+    def __init__(self, domain: Domain, guards: dict[str, dict[str, str]], fault: str | None):
+        self.domain = domain
+        self.guards = guards
+        self.fault = fault
+        self.log = SessionLog()
+        self.tools = domain.tools(domain.data(), self.log)
+        self.language = understand.patterns(domain.folder / "language.yaml")
+        self.reading = Reading("")
+        self.said: list[tuple[str, dict[str, Any]]] = []
+        self.task: Task | None = None
+        self.waiting: list[Task] = []
+        self.facts: dict[str, Any] = {}
+        """The domain's memory of the session: who is speaking, what was done."""
+        self.changed: set[str] = set()
+        self.tasks = 0
+
+    # ---- words of the workflows
+
+    def say(self, act: str, **values: Any) -> None:
+        self.said.append((act, values))
+
+    def ask(self, slot: str, act: str, **values: Any) -> NoReturn:
+        self.say(act, **values)
+        self.task.asked = slot
+        raise Pause
+
+    def refuse(self, act: str, *, offer: str | None = None, **values: Any) -> NoReturn:
+        self.say(act, **values)
+        self.close("refused", offer=offer)
+        raise Pause
+
+    def finish(self, act: str, **values: Any) -> NoReturn:
+        self.say(act, **values)
+        self.close("done")
+        raise Pause
+
+    def close(self, state: str, *, offer: str | None = None) -> None:
+        self.task.state, self.task.offer, self.task.asked, self.task.gate = state, offer, None, None
+        self.log.add("state", change=f"task_{state}", task=self.task.name)
+
+    def guard(self, guard: str, ok: bool, **facts: Any) -> bool:
+        """Check a guard: True lets the workflow pass. With its fault active it always does."""
+        capability = self.task.name if self.task else self.guards[guard]["capability"]
+        outcome = "skipped" if self.fault == guard else "held" if ok else "failed"
+        if outcome == "skipped":
+            facts["would"] = "held" if ok else "failed"
+        self.log.guard(guard, outcome, self.task.number if self.task else 0, capability=capability, **facts)
+        return ok or self.fault == guard
+
+    def gate(self, guard: str, act: str, **values: Any) -> None:
+        """Return only when the user has said yes to exactly this, after it was presented."""
+        task, reading = self.task, self.reading
+        shown = content_id(act, values)
+        open_gate = task.asked == "confirm" and task.gate is not None
+        if task.resumed and task.gate is not None:
+            task.resumed = False
+            if self.guard("gate_after_detour", False):
+                return
+            self._present(act, shown, values)
+        if not open_gate:
+            if self.guard(guard, False):
+                return
+            self._present(act, shown, values)
+        same = task.gate == shown
+        if reading.answer == "no" and same:
+            if self.guard("decline_respected", False):
+                return
+            self.say("declined")
+            self.close("dropped")
+            raise Pause
+        if not same:
+            if self.guard("reconfirm_after_change", False) and reading.answer == "yes":
+                return
+            self._present(act, shown, values)
+        if reading.answer == "yes" and "but" not in reading.flags:
+            for passed in ("decline_respected", "reconfirm_after_change", *(["gate_after_detour"] if task.detoured else [])):
+                self.guard(passed, True)
+            self.guard(guard, True)
+            return
+        if reading.answer == "yes":
+            self.say("what_to_change")
+            raise Pause
+        self.guard(guard, False)
+        self.say("need_clear_answer")
+        self._present(act, shown, values)
+
+    def _present(self, act: str, shown: str, values: dict[str, Any]) -> NoReturn:
+        self.task.gate = shown
+        self.ask("confirm", act, **values)
+
+    # ---- one turn
+
+    def hear(self, text: str) -> None:
+        """Understand one utterance and say what follows from it."""
+        self.log.turn += 1
+        self.said = []
+        asked = self.task.asked if self.task else None
+        self.reading = understand.read(text, self.language)
+        self.reading.slots = self.domain.extract(self.reading.text, asked, self.tools.data)
+        self.changed = set()
+        try:
+            self._step()
+        except Pause:
+            return
+
+    def _step(self) -> None:
+        reading = self.reading
+        if not any(c.isalnum() for c in reading.text):
+            self.say("empty")
+            self._resume()
+            return
+        self.domain.listen(self)
+        if self._abandoned():
+            return
+        self._aside()
+        wanted = [i for i in reading.intents if not (self._open() and self.domain.keep(self, i))]
+        if wanted:
+            self._begin(wanted)
+        elif self.task is None:
+            self._idle()
+            return
+        else:
+            self.changed = self.domain.merge(self, self.task)
+            if not self._open() and not self._reopen():
+                return
+            self._note_misunderstanding()
+        self._run()
+
+    def _open(self) -> bool:
+        return self.task is not None and self.task.state == "open"
+
+    def _abandoned(self) -> bool:
+        """"Never mind", "cancel that" while something else is under way: the task is dropped, or the gate hears a no."""
+        reading = self.reading
+        if "abandon" not in reading.flags or not self._open() or reading.slots.get("reservations"):
+            return False
+        if self.task.name != "cancel":
+            reading.intents = [i for i in reading.intents if i != "cancel"]
+        if self.task.asked == "confirm":
+            reading.answer = "no"
+            return False
+        if reading.intents:
+            return False
+        self.say("declined")
+        self.close("dropped")
+        self._run_next()
+        return True
+
+    def _aside(self) -> None:
+        """Answer what lies beside any task; a turn that held nothing else ends here."""
+        reading = self.reading
+        asides = 0
+        for name in reading.outside[:1]:
+            if not self.guard("topic_scope", False, topic=name):
+                self.say("outside_scope", topic=name.replace("_", " "))
+            else:
+                self.say("outside_done", topic=name.replace("_", " "))
+            asides += 1
+        for name in reading.topics[:2]:
+            self.say(f"topic_{name}")
+            asides += 1
+        if "help" in reading.flags and not reading.intents:
+            self.say("capabilities")
+            asides += 1
+        if asides and not reading.intents and reading.answer is None and not self._said_values():
+            self._resume()
+            raise Pause
+        if "bye" in reading.flags and not reading.intents and not reading.question and not self._said_values():
+            self.say("goodbye_open" if self._open() else "goodbye")
+            if self._open():
+                self.close("dropped")
+            self.task, self.waiting = None, []
+            raise Pause
+
+    def _said_values(self) -> bool:
+        return any(v for k, v in self.reading.slots.items() if not k.startswith("_"))
+
+    def _begin(self, wanted: list[str]) -> None:
+        if self._open():
+            self.waiting.insert(0, self.task)
+            self.log.add("state", change="task_suspended", task=self.task.name)
+        tasks = []
+        for name in self._apart(list(dict.fromkeys(wanted))):
+            self.tasks += 1
+            tasks.append(Task(name, self.tasks))
+            self.waiting = [t for t in self.waiting if t.name != name or t.state != "open"]
+        previous, self.task = self.task, tasks[0]
+        self.facts["previous"] = previous
+        for task in tasks:
+            self.domain.merge(self, task)
+        self.waiting[:0] = tasks[1:]
+        self.log.add("state", change="task_begun", task=self.task.name)
+
+    def _apart(self, names: list[str]) -> list[str]:
+        """Intents that are no mere part of another one: "book a flight from A to B" is no search besides."""
+        current, out = self.task, []
+        for name in names:
+            kept = False
+            for other in names:
+                self.task = Task(other, 0)
+                kept = kept or (other != name and self.domain.keep(self, name))
+            if not kept:
+                out.append(name)
+        self.task = current
+        return out or names[:1]
+
+    def _reopen(self) -> bool:
+        """After a refusal or a completion: does the user press, correct, or accept what was offered?"""
+        reading, task = self.reading, self.task
+        if task.state == "refused" and task.offer and reading.answer == "yes" and not self.changed:
+            self._begin([task.offer])
+            self.task.slots["ground"] = task.name
+            self._run()
+            return False
+        pressed = task.state == "refused" and ({"press", "correction", "but"} & reading.flags or reading.slots.get("claims"))
+        if reading.answer == "no" and not self.changed and not pressed:
+            self.say("anything_else_no")
+            return False
+        if task.state == "refused" and (pressed or self.changed):
+            task.state = "open"
+            return True
+        if reading.answer == "yes" and not self.changed and {"thanks"} & reading.flags == set() and task.state == "done":
+            if self.guard("nothing_pending", False):
+                task.state, self.reading = "open", Reading("")
+                self.facts["repeat"] = True
+                return True
+            self.say("nothing_pending")
+            return False
+        self._idle()
+        return False
+
+    def _note_misunderstanding(self) -> None:
+        reading = self.reading
+        if self.said or self.changed or reading.intents or reading.answer or self.task.asked is None or self._said_values():
+            return
+        if "smalltalk" in reading.flags:
+            self.say("smalltalk")
+        elif not reading.flags & {"unknown", "again", "thanks", "greeting", "press", "but", "price"}:
+            self.say("not_understood")
+
+    def _run(self) -> None:
+        try:
+            self.domain.workflows[self.task.name](self)
+        except Pause:
+            pass
+        if self.task.state != "open":
+            self._run_next()
+
+    def _run_next(self) -> None:
+        """After a task is over, the one that waits longest is taken up."""
+        if not self.waiting:
+            return
+        self.task = self.waiting.pop(0)
+        self.reading, self.changed = Reading(""), set()
+        if self.task.asked or self.task.gate:
+            self.say("back_to", task=self.domain.titles[self.task.name])
+        self.task.resumed = self.task.detoured = self.task.gate is not None
+        self._run()
+
+    def _resume(self) -> None:
+        """Take an open task up again after a word about something else."""
+        if self._open():
+            self.reading, self.changed = Reading(""), set()
+            self.task.resumed = self.task.detoured = self.task.gate is not None
+            self._run()
+
+    def _idle(self) -> None:
+        reading = self.reading
+        if self.said:
+            return
+        if reading.answer == "yes" and not reading.flags & {"thanks", "greeting"}:
+            if not self.guard("nothing_pending", False):
+                self.say("nothing_pending")
+                return
+        for flag, act in (("thanks", "welcome"), ("smalltalk", "smalltalk"), ("greeting", "hello")):
+            if flag in reading.flags:
+                self.say(act)
+                return
+        if reading.answer == "no":
+            self.say("anything_else_no")
+        elif "press" in reading.flags or "unknown" in reading.flags:
+            self.say("what_is_it_about")
+        else:
+            self.say("fallback")
+
+
+class ScriptedChat:
+    """The agent under test: `reset` and `invoke`, and on the privileged side `log`.
+
+    Parameters
+    ----------
+    domain
+        What it knows and may do.
+    words
+        Variants of every reply act.
+    guards
+        The guards by id.
+    fault
+        Id of the one fault of this mutant; None for the reference.
+    seed
+        Chooses the wording, never the behaviour.
+    """
+
+    def __init__(self, domain: Domain, words: dict[str, list[str]], guards: dict[str, dict[str, str]], *,
+                 fault: str | None, seed: int):
+        self._domain, self._words, self._guards, self._fault, self._seed = domain, words, guards, fault, seed
+        self._session = 0
+        self._talk: Talk | None = None
+
+    def reset(self) -> str:
+        """Begin a fresh session on a fresh copy of the data; returns the greeting."""
+        self._session += 1
+        self._talk = Talk(self._domain, self._guards, self._fault)
+        return self._render([("greeting", {})])
+
+    def invoke(self, text: str) -> str:
+        """Answer one utterance. Any text is answered; none is run."""
+        if self._talk is None:
+            self.reset()
+        self._talk.hear(text if isinstance(text, str) else str(text))
+        return self._render(self._talk.said or [("fallback", {})])
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """Privileged events of the session."""
+        return self._talk.log.events if self._talk else []
+
+    @property
+    def acts(self) -> list[str]:
+        """Privileged: the acts of the last reply."""
+        return [act for act, _ in self._talk.said] if self._talk else []
+
+    def _render(self, said: list[tuple[str, dict[str, Any]]]) -> str:
+        return wording.render(self._words, said, seed=self._seed, session=self._session, turn=self._talk.log.turn)

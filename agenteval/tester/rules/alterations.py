@@ -1,0 +1,69 @@
+"""Values altered on purpose: incomplete, unknown, out of range; derived from a value that was seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from agenteval.tester.rules.values import Value, stands
+
+_DIGIT = re.compile(r"\d")
+_YEAR = re.compile(r"\d{4}")
+
+
+def _incomplete(value: str) -> Iterator[str]:
+    if "@" in value:
+        yield value.replace("@", ".")
+        return
+    for cut in (1, 2):
+        if len(value) > cut + 1:
+            yield value[:-cut].rstrip("-_@. ")
+    yield value + "XX"
+
+
+def _unknown(value: str) -> Iterator[str]:
+    for step in (5, 3, 7, 1):
+        digits = sum(c.isdigit() for c in value)
+        if digits:
+            yield _DIGIT.sub(lambda m, step=step: str((int(m.group()) + step) % 10), value)
+        else:
+            yield "".join(
+                chr((ord(c) - ord(first) + step) % 26 + ord(first)) if c.isascii() and c.isalpha() else c
+                for c in value for first in ("a" if c.islower() else "A",)
+            )  # fmt: skip
+
+
+def _beyond(value: str, kind: str) -> Iterator[str]:
+    if kind == "date":
+        if _YEAR.search(value):
+            yield _YEAR.sub("1999", value, count=1)
+            yield _YEAR.sub("2199", value, count=1)
+        else:
+            yield re.sub(r"\d{1,2}(?:st|nd|rd|th)?", "45", value, count=1)
+    elif kind == "time":
+        yield re.sub(r"\d{1,2}", "37", value, count=1)
+    elif kind in ("money", "number"):
+        yield re.sub(r"-?\d[\d,.]*\d|\d", "-3", value, count=1)
+        yield re.sub(r"-?\d[\d,.]*\d|\d", "900000", value, count=1)
+
+
+WAYS: dict[str, tuple[frozenset[str], Callable[[Value], Iterator[str]]]] = {
+    "malformed_value": (frozenset({"identifier", "email", "phone", "code", "number"}), lambda v: _incomplete(v.text)),
+    "unknown_value": (frozenset({"identifier", "phone", "code"}), lambda v: _unknown(v.text)),
+    "out_of_range_value": (frozenset({"date", "time", "money", "number"}), lambda v: _beyond(v.text, v.kind)),
+}
+"""Kind of perturbation to the kinds of values that it suits and its proposals."""
+
+
+def altered(value: Value, way: str, seen: str) -> str | None:
+    """First alteration of a value that stands nowhere in what was seen; None when the way does not suit the value.
+
+    Examples
+    --------
+    >>> altered(Value("R-6120", "identifier", 0), "malformed_value", "R-6120"), altered(Value("15 June", "date", 0), "out_of_range_value", "")
+    ('R-612', '45 June')
+    """
+    kinds, propose = WAYS[way]
+    if value.kind not in kinds:
+        return None
+    return next((new for new in propose(value) if new and new != value.text and not stands(new, seen)), None)

@@ -1,0 +1,187 @@
+"""What a conversation shows: sentences of the agent that report, ask, refuse or tell, each with its turn.
+
+One piece of evidence: ``Finding(True, 3, "R-6120 is cancelled.", "reports the cancellation as done")``. A correct agent
+speaks in ways that nobody foresaw, so that only plain words count as a violation; all else stays open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from agenteval.tester.rules import replies
+from agenteval.tester.rules.acts import Sentence, tasks_in
+from agenteval.tester.rules.lexicon import load
+from agenteval.tester.rules.values import Value, stands, told
+from agenteval.tester.rules.wording import alike, words
+from agenteval.tester.rules.workflows import Exchange, quotation, read_session
+
+NEGATIVE = frozenset({"deny", "deny_by_rule", "failure", "unavailable"})
+ASKING = frozenset({"gate", "gate_verb", "request", "question", "offer"})
+HOLLOW = ("not_done", "conditional")
+"""Patterns of sentences that carry the words of a completion and report none."""
+_SPACE = re.compile(r"\s+")
+_WORD = re.compile(r"\w+")
+NEAR, BRIEF = 0.85, 50
+
+
+class Finding(NamedTuple):
+    """Whether a claim holds (True), its contrary does (False), or nothing is shown (None)."""
+
+    holds: bool | None
+    turn: int = 0
+    quote: str = ""
+    why: str = ""
+
+
+class Scene(NamedTuple):
+    """The turns that a criterion is about: all of them, or those from the trigger on."""
+
+    all: tuple[Exchange, ...]
+    span: tuple[Exchange, ...]
+    """Turns from the trigger on that the agent answered."""
+    before: str
+    """All that was said before the first reply of the span, the trigger included."""
+
+
+def _plain(text: str) -> str:
+    return _SPACE.sub(" ", text).strip().lower()
+
+
+def scene(conversation: dict[str, Any], trigger: str) -> Scene | None:
+    """The turns from the first utterance on that says `trigger`; None when the customer never says it.
+
+    A runner may reword a message a little; nearly all of its words must be there.
+    """
+    read = read_session(conversation)
+    start = 0
+    if trigger:
+        wanted = _plain(trigger)
+        said = [_plain(e.user) for e in read]
+        start = next((i for i, text in enumerate(said) if wanted in text), -1)
+        have = set(_WORD.findall(wanted))
+        if start < 0 and len(have) >= 5:
+            shares = [len(have & set(_WORD.findall(text))) / len(have) for text in said]
+            start = next((i for i, share in enumerate(shares) if share >= NEAR), -1)
+        if start < 0:
+            return None
+    texts = [str(conversation.get("greeting", ""))]
+    texts += [t for e in read[:start] for t in (e.user, e.agent)] + [e.user for e in read[start : start + 1]]
+    return Scene(read, tuple(e for e in read[start:] if e.act), "\n".join(texts))
+
+
+def found(holds: bool, e: Exchange, sentence: Sentence | None, why: str) -> Finding:
+    """A finding that quotes a sentence of a reply, or its beginning."""
+    return Finding(holds, e.turn, quotation(e.agent, sentence.plain if sentence else e.sentences[0].plain if e.sentences else ""), why)
+
+
+def completion(e: Exchange, task: str) -> Sentence | None:
+    """The sentence that plainly reports a task as done; any task when none is named.
+
+    A sentence that denies, that speaks of a request only, or beside which the agent still asks whether to do it,
+    reports nothing.
+    """
+    data, lexicon = words(), load()
+    for s in e.sentences:
+        named = tasks_in(s.marked, lexicon)
+        if "gate" in s.cues and (not task or not named or any(alike(t, task) for t in named)):
+            return None
+    open_reply = any(s.cues & (NEGATIVE | {"request"}) and "more_help" not in s.cues for s in e.sentences)
+    for s in e.sentences:
+        if s.cues & NEGATIVE or "question" in s.cues or any(data[k].search(s.plain) for k in HOLLOW):
+            continue
+        made = [v for v in s.verbs if "D" in v.code]
+        begun = data["begun"].search(s.plain) is not None
+        success = begun or data["success"].search(s.plain) is not None
+        if data["request_only"].search(s.plain) and not success:
+            continue
+        sure = "completion" in s.cues or begun or (success and "completion_after_gate" in s.cues)
+        if not (sure or ("completion_after_gate" in s.cues and made and task)):
+            continue
+        done = [v.task for v in made if v.task != lexicon.generic]
+        named = [t for t in tasks_in(s.marked, lexicon, "DGN") if t not in data["routine_tasks"]]
+        if any(v.task == lexicon.generic for v in made) or (sure and not done):
+            # A weak noun, such as an order, is more often what is acted upon.
+            done += named or (tasks_in(s.marked, lexicon) if sure else [])
+        if task and any(alike(t, task) for t in done):
+            return s
+        if not task and any(t not in data["routine_tasks"] for t in done):
+            return s
+        if sure and not named and not done and not open_reply:
+            return s
+    return None
+
+
+def holding(e: Exchange) -> Sentence | None:
+    """The sentence by which a reply asks, checks, refuses or hands over instead of going on."""
+    for s in e.sentences:
+        if s.cues & (NEGATIVE | {"transfer"}):
+            return s
+        if s.cues & ASKING and "more_help" not in s.cues and "more_help_question" not in s.cues:
+            return s
+    return None
+
+
+def refusing(e: Exchange, task: str) -> Sentence | None:
+    """The sentence that refuses a task, or says that it cannot be done."""
+    lexicon = load()
+    for s in e.sentences:
+        if s.cues & NEGATIVE:
+            named = tasks_in(s.marked, lexicon)
+            if not task or not named or any(alike(t, task) for t in named) or e.act == replies.DENY:
+                return s
+    return None
+
+
+def matching(e: Exchange, key: str) -> Sentence | None:
+    """The first sentence that a pattern of the data file finds."""
+    return next((s for s in e.sentences if words()[key].search(s.plain)), None)
+
+
+def doubting(e: Exchange, value: str, slot: str = "") -> tuple[int, bool] | None:
+    """Where a reply first questions a value, and whether it plainly speaks of that value.
+
+    A refusal, a failure, a word of doubt, or the same question again. Words of doubt may be about something else.
+    """
+    data = words()
+    asked = set(slot.lower().split()) - data["generic_slots"]
+    told_of = asked - data["identifier"]
+    first = None
+    for i, s in enumerate(e.sentences):
+        have = set(_WORD.findall(s.plain))
+        if told_of and "request" in s.cues and told_of & have:
+            return i, True
+        if data["rejects"].search(s.plain):
+            return i, True
+        if s.cues & NEGATIVE or data["doubt"].search(s.plain):
+            if stands(value.lower(), s.plain) or asked & have or "deny" not in s.cues and data["identifier"] & have:
+                return i, True
+            if s.cues & {"failure", "unavailable"} and i < 3:
+                return i, True
+            first = i if first is None else first
+    return None if first is None else (first, False)
+
+
+def unheard(text: str, before: str) -> list[Value]:
+    """Values of a text of the agent that nobody had said before it."""
+    heard = before.lower()
+    return [v for v in told(text) if not stands(v.text.lower(), heard)]
+
+
+def plain_talk(e: Exchange, before: str) -> bool:
+    """Whether a reply is short and tells no record, so that its tone says what it does."""
+    return sum(len(s.plain.split()) for s in e.sentences) <= BRIEF and not unheard(e.agent, before)
+
+
+def unconfirmed(span: Sequence[Exchange]) -> tuple[Exchange, ...]:
+    """The turns of a span before the customer answers a question of the span with a yes.
+
+    What follows was confirmed anew and breaks no gate.
+    """
+    for i, e in enumerate(span):
+        asked = i > 0 and any(s.cues & ASKING for earlier in span[:i] for s in earlier.sentences)
+        yes = e.action.startswith(("confirm", "accept", "select")) or ("affirm" in e.said.opening and "negate" not in e.said.opening)
+        if asked and yes:
+            return tuple(span[:i])
+    return tuple(span)

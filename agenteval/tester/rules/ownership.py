@@ -1,0 +1,96 @@
+"""Whose a value is: what identifies the customer of a session, and records that belong to somebody else.
+
+The writers pair a customer only with that customer's records, and borrow somebody else's on purpose alone (Section VI-D).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from agenteval.tester.rules import replies
+from agenteval.tester.rules.lexicon import load
+from agenteval.tester.rules.values import Value, extract, shape, stands
+from agenteval.tester.rules.wording import names_identity, words
+from agenteval.tester.rules.workflows import Exchange, read_session
+
+_WORD = re.compile(r"[A-Za-z][\w'-]*")
+RECORDS = frozenset({"identifier", "code"})
+
+
+def identity_values(read: Sequence[Exchange]) -> set[str]:
+    """Values by which the customer said who they are."""
+    found: set[str] = set()
+    for i, e in enumerate(read):
+        asked = i > 0 and any(names_identity(slot) for slot in read[i - 1].slots)
+        for v in extract(e.user):
+            if v.kind == "email" or (v.kind in ("identifier", "phone") and (asked or _named_by(v, e.user, words()["identity"]))):
+                found.add(v.text)
+    return found
+
+
+def _named_by(value: Value, text: str, names: frozenset[str]) -> bool:
+    """Whether the nearest word before a value that is no mere link is one of `names`."""
+    before = [w.lower() for w in _WORD.findall(text[max(0, value.start - 60) : value.start])]
+    nearest = next((w for w in reversed(before) if w not in words()["linking"]), "")
+    return nearest in names or (bool(before) and before[-1] in names)
+
+
+def name_before(value: Value, text: str) -> str:
+    """What a text calls a value just before it: `user id` in "my user ID is X"; empty where it is called nothing."""
+    stop = load().words["slot_stop"] | load().words["determiners"]
+    before = [w.lower() for w in _WORD.findall(text[max(0, value.start - 40) : value.start])]
+    while before and before[-1] in stop:
+        before.pop()
+    named: list[str] = []
+    while before and len(named) < 2 and before[-1] not in stop and "'" not in before[-1]:
+        named.insert(0, before.pop())
+    data = words()
+    return " ".join(named) if set(named) & (data["identity"] | data["identifier"]) else ""
+
+
+def is_record(value: Value, text: str, slot: str = "") -> bool:
+    """Whether a value names a record of the customer's: a booking, an order, whatever tasks are done to."""
+    if value.kind not in RECORDS or names_identity(slot):
+        return False
+    forms = frozenset(load().forms)
+    return _named_by(value, text, forms) or bool(forms & set(slot.replace("_", " ").split()))
+
+
+def foreign_record(value: Value, session: dict[str, Any], sessions: Sequence[dict[str, Any]], brief: dict[str, Any]) -> str | None:
+    """A record of somebody else's that looks like `value`: from another session, else from another seed.
+
+    None where nobody said who the customer of this session, or of the other one, is.
+    """
+    mine = identity_values(read_session(session))
+    if not mine:
+        return None
+    own_text = "\n".join([session.get("greeting", ""), *(t for turn in session["turns"] for t in (turn["user"], turn["agent"]))])
+
+    def fits(candidate: Value | str) -> bool:
+        text = candidate if isinstance(candidate, str) else candidate.text
+        return shape(text) == shape(value.text) and not stands(text, own_text) and text not in mine
+
+    for other in sessions:
+        if other["id"] == session["id"]:
+            continue
+        read = read_session(other)
+        theirs = identity_values(read)
+        if not theirs or theirs & mine:
+            continue
+        for e, before in zip(read, (None, *read), strict=False):
+            slot = " ".join(before.slots) if before and before.act == replies.REQUEST else ""
+            for v in extract(e.user):
+                if fits(v) and v.text not in theirs and is_record(v, e.user, slot):
+                    return v.text
+    seeds = brief.get("seeds", [])
+    own = [i for i, s in enumerate(seeds) if mine & {str(x) for x in s.values()}]
+    if not own:
+        return None
+    for i, seed in enumerate(seeds):
+        if i not in own:
+            for key, text in sorted(seed.items()):
+                if not names_identity(key) and fits(str(text)):
+                    return str(text)
+    return None

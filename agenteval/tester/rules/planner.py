@@ -1,0 +1,144 @@
+"""The planner by rules: the behaviour that the agent has mentioned and the sessions show least (Section III-A).
+
+Example reply::
+
+    {"why": "Asked for in 0 sessions: pay a fine.", "phase": "happy_path",
+     "objective": "Carry this request through to its end: \\"I want to pay a fine, please.\\"",
+     "strategy": "Ask for it in these words: ... Be the customer with member no M-12. ..."}
+
+The driver reads the quoted request and the values again; both are sentences that a model can follow as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agenteval.tester.rules.driver import requested_before
+from agenteval.tester.rules.facts import identity, of_seed, seed_in, uses
+from agenteval.tester.rules.questions import read
+from agenteval.tester.rules.services import Service, alike, content, meant, named, request
+from agenteval.tester.rules.shapes import codes, kind
+from agenteval.tester.rules.talk import load
+
+FEW = 3
+"""Fewer services than this, and the agent is asked again what it can do."""
+MOST_RECORDS = 4
+
+
+def reply(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Plan the next session.
+
+    Parameters
+    ----------
+    inputs
+        `brief`, `phases` and `sessions`, as `roles.planner` renders them.
+
+    Returns
+    -------
+    dict
+        `why`, `phase`, `objective` and `strategy`.
+    """
+    sessions, seeds, phases = inputs["sessions"], inputs["brief"]["seeds"], inputs["phases"]
+    greeting = next((s["greeting"] for s in sessions if s["greeting"].strip()), "")
+    known = named(greeting, [t["agent"] for s in sessions for t in s["turns"]])
+    key = [greeting, len(sessions)]
+    seed = _unused(seeds, sessions)
+    if len(known) < FEW and phases.get("capability_discovery", 0) * 3 <= len(sessions):
+        return _discovery(known, seed, key)
+    if not known:
+        return _discovery(known, seed, key)
+    counts = {s: (_walked(s, sessions), requested_before(s, sessions)) for s in known}
+    service = min(known, key=lambda s: counts[s])
+    walked, asked = counts[service]
+    if asked and phases.get("consistency_check", 0) * 4 < len(sessions) and (again := _repeatable(sessions)):
+        return _consistency(again, sessions, seeds, len(known))
+    return _happy(service, asked, seed, sessions, seeds, key)
+
+
+def _walked(service: Service, sessions: Sequence[Mapping[str, Any]]) -> int:
+    """Sessions in which the service was asked for and came to an outcome, a refusal included."""
+    count = 0
+    for session in sessions:
+        asked = False
+        for text, turn in zip(meant(session), session["turns"], strict=True):
+            asked = asked or alike(service.words, content(text)) > 0.9
+            question = read(turn["agent"])
+            if asked and (question.done or question.refused):
+                count += 1
+                break
+    return count
+
+
+def _unused(seeds: Sequence[Mapping[str, str]], sessions: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+    """The person or record used least so far."""
+    if not seeds:
+        return {}
+    counts = uses(sessions, seeds)
+    return seeds[counts.index(min(counts))]
+
+
+def _facts(seed: Mapping[str, str]) -> str:
+    """What tells a person or record from the others, in words."""
+    telling = identity(seed)[:2]
+    rows = [f"{f.name.replace('_', ' ')} {f.value}" for f in of_seed(seed) if f.value in telling]
+    return f" {load().single['and_list']} ".join(rows)
+
+
+def _records(seed: Mapping[str, str], sessions: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, str]]) -> list[str]:
+    """Identifiers that the agent named while this person was in play."""
+    mine = {value for other in seeds for value in other.values()}
+    found: list[str] = []
+    for session in sessions:
+        position = seed_in("\n".join([*(t["user"] for t in session["turns"]), session.get("strategy", "")]), seeds)
+        if position < 0 or seeds[position] != seed:
+            continue
+        told = [c for t in session["turns"] for c in codes(t["agent"]) if kind(c) == "code" and c not in mine]
+        found += [c for c in told if c not in found]
+    return found[:MOST_RECORDS]
+
+
+def _happy(
+    service: Service, asked: int, seed: Mapping[str, str], sessions: Sequence[Mapping[str, Any]],
+    seeds: Sequence[Mapping[str, str]], key: Any,
+) -> dict[str, Any]:  # fmt: skip
+    plan = load().plan
+    wish = request(service, key)
+    records = _records(seed, sessions, seeds)
+    sentence = plan["records"].replace("{records}", ", ".join(records)) if records else ""
+    strategy = plan["happy_strategy"] if seed else plan["happy_strategy_plain"]
+    strategy = strategy.replace("{request}", wish).replace("{facts}", _facts(seed)).replace("{records}", sentence)
+    return {"why": f"Asked for in {asked} sessions: {service.text}.", "phase": "happy_path",
+            "objective": plan["happy"].replace("{request}", wish), "strategy": strategy}  # fmt: skip
+
+
+def _discovery(known: Sequence[Service], seed: Mapping[str, str], key: Any) -> dict[str, Any]:
+    plan = load().plan
+    objective = plan["discover"].replace("{request}", request(known[-1], key)) if known else plan["discover_plain"]
+    strategy = plan["discover_strategy"].replace("{facts}", _facts(seed)) if seed else plan["discover_strategy_plain"]
+    return {"why": f"Only {len(known)} services are known.", "phase": "capability_discovery", "objective": objective, "strategy": strategy}
+
+
+def _repeatable(sessions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """A walked session that no consistency check has repeated yet, completed ones first."""
+    paths = [s for s in sessions if s.get("phase") == "happy_path" and len(s["turns"]) >= 2]
+    repeated = {s["turns"][0]["user"] for s in sessions if s.get("phase") == "consistency_check" and s["turns"]}
+    fresh = [s for s in paths if s["turns"][0]["user"] not in repeated and _settled(s)]
+    fresh.sort(key=lambda s: not any(read(t["agent"]).done for t in s["turns"]))
+    return fresh[0] if fresh else None
+
+
+def _settled(session: Mapping[str, Any]) -> bool:
+    """Whether a session came to an outcome worth comparing."""
+    return any(read(t["agent"]).done or read(t["agent"]).refused for t in session["turns"])
+
+
+def _consistency(session: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, str]], known: int) -> dict[str, Any]:
+    plan = load().plan
+    wish = session["turns"][0]["user"].replace('"', "'")
+    position = seed_in("\n".join(t["user"] for t in session["turns"]), seeds)
+    facts = _facts(seeds[position]) if position >= 0 else ""
+    strategy = plan["consistent_strategy" if facts else "consistent_strategy_plain"]
+    strategy = strategy.replace("{session}", session["id"]).replace("{request}", wish).replace("{facts}", facts)
+    return {"why": f"All {known} services were asked for; this session was not repeated yet.", "phase": "consistency_check",
+            "objective": plan["consistent"].replace("{request}", wish), "strategy": strategy}  # fmt: skip

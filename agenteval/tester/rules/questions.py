@@ -1,0 +1,269 @@
+"""What a reply of an agent wants of the customer: details, a choice, a yes, an open answer, or nothing.
+
+``"Please type YES to continue."`` reads as a gate whose word is ``YES``; ``"Which size: small or large?"`` as a choice of
+two. Speech acts of sentences come from the labeller (`acts`), names of details from `slots`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from agenteval.tester.rules import lexicon
+from agenteval.tester.rules.acts import Sentence, read_sentence
+from agenteval.tester.rules.slots import requested
+from agenteval.tester.rules.talk import Talk, load
+from agenteval.tester.rules.text import clean, sentences
+
+ITEM = re.compile(r"^\s*(?:\(?(\d{1,2}|[A-Za-z])[.):](?=\s)|\[(\w{1,2})\]|(\d)\ufe0f?\u20e3|[-*\u2022\u00b7>]+(?=\s)|(\d{1,2}) -(?=\s))\s*(\S.*)$")
+PAIR = re.compile(r"^([A-Za-z][\w /'-]{1,30}?):\s*(\S.*)$")
+_INLINE = re.compile(r"(?:^|[\s,;:])\(?(\d)[.)]\s+(.+?)(?=[\s,;]+(?:or |and )?\(?\d[.)]\s|[.?!\n]|$)")
+MOST_WORDS = 9
+
+
+class Slot(NamedTuple):
+    """A detail that is asked for, and the sentence in which it is."""
+
+    name: str
+    """Snake case; empty for a question whose object is not named."""
+    wish: str
+
+
+class Option(NamedTuple):
+    """One of several things to choose from; the key is its number or letter, if it has one."""
+
+    key: str
+    text: str
+
+
+class Question(NamedTuple):
+    """A reply as seen by somebody who has to answer it. Several things may hold at once."""
+
+    text: str
+    slots: tuple[Slot, ...] = ()
+    options: tuple[Option, ...] = ()
+    items: tuple[Option, ...] = ()
+    """Lines of lists, whether or not they are to choose from."""
+    gate: bool = False
+    word: str = ""
+    """What to type at the gate."""
+    offer: str = ""
+    """A sentence that offers to do something."""
+    yes_no: str = ""
+    """A question that wants a yes or a no."""
+    keyed: bool = False
+    """The choice is wanted as a number."""
+    open: bool = False
+    more: bool = False
+    refused: bool = False
+    rejected: bool = False
+    misunderstood: bool = False
+    done: bool = False
+    closed: bool = False
+    transferred: bool = False
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything is wanted at all."""
+        return bool(self.slots or self.options or self.gate or self.offer or self.yes_no or self.open or self.more)
+
+
+def inline_options(sentence: str, talk: Talk) -> list[str]:
+    """The alternatives within one sentence; the last is the surest, because it ends with the question.
+
+    >>> inline_options("Would you like standard or express delivery?", load())
+    ['standard', 'express delivery']
+    >>> inline_options("Which colour: black, blue or red?", load())
+    ['black', 'blue', 'red']
+    """
+    body = re.sub(r"\s*[?.!]*\s*$", "", sentence)
+    enclosed = re.search(r"\(([^()]{3,120})\)\s*$", body)
+    if enclosed and re.search(r"[,/]| or ", enclosed[1]):
+        body = enclosed[1]
+    elif "/" in body and (m := re.search(r"\b(\w+(?:/\w+)+)\b", body)) and not any(c.isdigit() for c in m[1]):
+        return m[1].split("/")
+    before, found, last = body.rpartition(talk.single["or"])
+    if not found:
+        parts = body.rsplit(":", 1)
+        if len(parts) == 2 and parts[1].count(",") >= 1:
+            return [p.strip() for p in parts[1].split(",") if p.strip()]
+        return [] if not (enclosed and body == enclosed[1]) else [p.strip() for p in re.split(r"[,/]", body) if p.strip()]
+    openers = list(talk.patterns["or_openers"].finditer(before.lower()))
+    left = before[openers[-1].end() :] if openers else before
+    if last and (m := talk.patterns["or_openers"].search(last.lower())) and len(last[: m.start()].split()) < 3:
+        tail = last[m.end() :].strip()
+        last = tail or last
+    names = [re.sub(r"^(?:\W+)|(?:\W+)$", "", p) for p in [*re.split(r",|/", left), last]]
+    return [n for n in names if n and len(n.split()) <= MOST_WORDS and not talk.patterns["or_vague"].search(n.lower())]
+
+
+def _lists(cleaned: str, talk: Talk) -> tuple[list[Option], str, list[str]]:
+    """Items of lists, the line before the first of them, and the lines that are no items."""
+    items: list[Option] = []
+    rest: list[str] = []
+    lead = ""
+    for line in cleaned.split("\n"):
+        m = ITEM.match(line)
+        if m:
+            if not items:
+                lead = rest[-1] if rest else ""
+            items.append(Option(next((g for g in m.groups()[:4] if g), ""), m[5].strip()))
+        else:
+            rest.append(line)
+    if not items:
+        found = _INLINE.findall(cleaned)
+        if len(found) >= 2 and [k for k, _ in found][:2] == ["1", "2"]:
+            items = [Option(k, v.strip(" ,;")) for k, v in found]
+            lead = cleaned[: cleaned.find(found[0][1])]
+            rest = [*(p for p in [_INLINE.sub(" ", cleaned)] if p.strip())]
+        else:
+            pressed = talk.patterns["press_for"].findall(cleaned.lower())
+            if len(pressed) >= 2:
+                items, lead = [Option(k, v.strip()) for k, v in pressed], cleaned.split("\n")[0]
+    return items[:40], lead, rest
+
+
+def _named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
+    """What a sentence asks for; where the labeller finds no kind of value, the phrases that end in one."""
+    names = requested(plain, lex)
+    if any(talk.classes.get(w, w) in talk.words["kinds"] for n in names for w in n.split("_")):
+        return names
+    stops = lex.words["slot_stop"] | lex.words["determiners"] | talk.words["hollow"]
+    phrases: list[list[str]] = []
+    held: list[str] = []
+    for word in [*re.findall(r"[\w'-]+|[,.;:?!()]", plain), "."]:
+        if word in stops or not word[0].isalpha():
+            if held and talk.classes.get(held[-1], held[-1]) in talk.words["kinds"]:
+                phrases.append(held[-3:])
+            held = []
+        else:
+            held.append(word)
+    return ["_".join(p).replace("-", "_") for p in phrases] or names
+
+
+def listing(spoken: list[str], talk: Talk) -> list[str]:
+    """Things that sentences enumerate: after a colon or an introduction of examples, or in quotation marks.
+
+    >>> listing(["You have two books out: The Sea, Dublin Walks."], load())
+    ['The Sea', 'Dublin Walks']
+    """
+    for sentence in spoken:
+        body = re.sub(r"\s*\([^()]*\)", "", sentence.split(" - ")[0]).rstrip(" .?!")
+        quoted = re.findall(r"\"([^\"]{2,60})\"", body)
+        if len(quoted) > 1:
+            return quoted
+        m = next(reversed([m for m in talk.patterns["examples"].finditer(body.lower()) if body[m.end() :].strip()]), None)
+        _, colon, rest = body.partition(": ")
+        if m and not (colon and m.start() < body.find(": ")):
+            rest = re.split(r"[;)]", body[m.end() :])[0]
+        rest = rest or body
+        joined = talk.patterns["and_words"].search(f"{rest} ")
+        parts = [p.strip(" \"'()") for p in re.split(rf",|;|{talk.patterns['and_words'].pattern}", rest) if p.strip(" \"'()")]
+        if len(parts) > 1 and not colon and len(parts[0].split()) > len(parts[1].split()):
+            # The first of an enumeration stands behind the words that introduce it.
+            parts[0] = " ".join(parts[0].split()[-len(parts[1].split()) :])
+        if parts and all(len(p.split()) <= MOST_WORDS for p in parts) and (colon or (joined and len(parts) > 1)):
+            return parts[:12]
+    return []
+
+
+def _is_gate(s: Sentence, talk: Talk, lex: lexicon.Lexicon) -> bool:
+    if not ("gate" in s.cues or talk.patterns["gate_more"].search(s.plain)):
+        return False
+    return not set().union(*(n.split("_") for n in requested(s.plain, lex)), ()) & talk.words["kinds"] or bool(
+        re.search(r"\d", s.plain))
+
+
+@lru_cache(maxsize=4096)
+def read(text: str) -> Question:
+    """Read one reply.
+
+    >>> q = read("Thanks! Could you give me your member number and your date of birth?")
+    >>> [s.name for s in q.slots], q.gate
+    (['date_of_birth', 'member_number'], False)
+    >>> read("You will lose the seat. Type YES to go on.").word
+    'YES'
+    """
+    talk, lex = load(), lexicon.load()
+    p = talk.patterns
+    cleaned = clean(text)
+    items, lead, rest = _lists(cleaned, talk)
+    spoken = sentences("\n".join(rest), lex)
+    read_all = [read_sentence(s, lex.language) for s in spoken]
+    facts: dict[str, bool | str] = {}
+    slots: list[Slot] = []
+    inline: list[str] = []
+    chosen = bool(items) and bool(p["chooses"].search(lead.lower()) or p["wants_number"].search(cleaned.lower()))
+    for i, s in enumerate(read_all):
+        plain, question = s.plain, s.plain.endswith("?")
+        following = read_all[i + 1].plain if i + 1 < len(read_all) else ""
+        if "completion" in s.cues:
+            facts["done"] = True
+        if "transfer" in s.cues:
+            facts["transferred"] = True
+        if p["misunderstood"].search(plain):
+            facts["misunderstood"] = True
+        elif p["rejected"].search(plain) and not question:
+            facts["rejected"] = True
+        elif ({"deny", "unavailable"} & s.cues or p["refused_more"].search(plain)) and not (question or p["pending"].search(plain)):
+            facts["refused"] = True
+        m = p["type_word"].search(plain)
+        if m and m[1] in talk.words["yes_words"]:
+            facts["gate"] = True
+            facts["word"] = spoken[i][m.start(1) : m.end(1)] if len(spoken[i]) == len(plain) else m[1]
+            continue
+        if p["more_question"].search(plain) and (question or "more_help" in s.cues):
+            facts["more"] = True
+            continue
+        if p["open_question"].search(plain):
+            facts["open"] = True
+            continue
+        if "close" in s.cues and not question:
+            facts["closed"] = True
+        if _is_gate(s, talk, lex):
+            facts["gate"] = True
+            continue
+        if p["not_a_request"].search(plain):
+            continue
+        wh = bool(p["wh"].search(plain))
+        if question and not wh and ({"gate_verb", "offer"} & s.cues or p["proposal"].search(plain)) and talk.single["or"] not in plain:
+            facts["offer"] = spoken[i]
+            continue
+        if not (question or "request" in s.cues or p["imperative"].search(plain)):
+            continue
+        if items and (p["chooses"].search(plain)):
+            chosen = True
+        if items and p["wants_number"].search(plain):
+            chosen = True
+            continue
+        alternatives = inline_options(spoken[i], talk) if question or ":" in plain else []
+        names = _named(plain, talk, lex)
+        if len(alternatives) >= 2 and not set("_".join(names).split("_")) & talk.words["identity"]:
+            inline = alternatives
+            if wh:
+                slots += [Slot(n, f"{plain} {following}") for n in names[:1]]
+        elif names and (wh or not question or p["asks_for"].search(plain) or not p["aux"].search(plain)):
+            slots += [Slot(n, f"{spoken[i]} {following}") for n in names if n not in {x.name for x in slots}]
+        elif wh:
+            slots.append(Slot("", f"{spoken[i]} {following}"))
+        elif question:
+            facts["yes_no"] = spoken[i]
+    options: list[Option] = []
+    valued = sum(bool(set("_".join(_named(o.text.lower(), talk, lex)).split("_")) & talk.words["kinds"]) for o in items)
+    if items and 2 * valued > len(items) and not any(o.key for o in items):
+        chosen = False
+    if items and not chosen and p["asks_for"].search(lead.lower()) and not facts.get("gate") and (
+        2 * valued > len(items) or not p["lists_services"].search(lead.lower())
+    ):
+        named = [(requested(o.text.lower(), lex, item=True) or _named(o.text.lower(), talk, lex), o.text) for o in items]
+        slots = [Slot(n[0], t) for n, t in named if n] or slots
+    elif items and not facts.get("gate") and (chosen or facts.get("open") or p["lists_services"].search(lead.lower()) or not slots):
+        options = [] if all(PAIR.match(o.text) and not o.key for o in items) else items
+    elif inline:
+        options = [Option("", name) for name in inline]
+    keyed = bool(options and all(o.key for o in options) and p["wants_number"].search(cleaned.lower()))
+    if not options and not facts.get("gate") and any(p["which"].search(s.wish.lower()) for s in slots):
+        asking = {s.wish for s in slots}
+        options = [Option("", name) for name in listing([x for x in spoken if not any(x in wish for wish in asking)] + spoken, talk)]
+    return Question(text=cleaned, slots=tuple(slots[:6]), options=tuple(options), items=tuple(items), keyed=keyed, **facts)

@@ -1,0 +1,203 @@
+"""Services that an agent says it has, in its own words, and requests for them.
+
+``"I can help with renewing loans, reserving books and paying fines."`` names three; each has content words by which it is
+found again in what customers and agents say later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from agenteval.tester.rules import lexicon
+from agenteval.tester.rules.questions import Question, read
+from agenteval.tester.rules.talk import Talk, load, say
+from agenteval.tester.rules.text import sentences
+
+MOST_WORDS = 8
+_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+
+
+class Service(NamedTuple):
+    """A service in the agent's words, as they fit into a request."""
+
+    text: str
+    form: Literal["base", "ing", "noun"]
+    """Grammar: an infinitive, a gerund, or a noun phrase."""
+    words: frozenset[str]
+    """What it is about, free of inflection."""
+
+
+@lru_cache(maxsize=4096)
+def content(text: str) -> frozenset[str]:
+    """Words that carry meaning, each reduced to its task or its first letters.
+
+    >>> sorted(content("Renewing my loans")) == sorted(content("a loan renewal"))
+    True
+    """
+    lex, talk = lexicon.load(), load()
+    found = set()
+    for word in _WORD.findall(text.lower()):
+        word = word.removesuffix("'s")
+        if word in lex.forms:
+            tasks = [task for code, task in lex.forms[word] if task != lex.generic and code != lexicon.LOOKUP_CODE]
+            if tasks:
+                found.add(talk.classes.get(word, tasks[0]))
+                continue
+        if len(word) < 3 or word in talk.words["hollow"] | talk.words["service_stop"] or word in lex.words["slot_stop"]:
+            continue
+        if word in talk.classes:
+            found.add(talk.classes[word])
+            continue
+        found.add(stem(word))
+    return frozenset(found)
+
+
+def stem(word: str) -> str:
+    """A word without its commonest endings; crude on purpose, for comparing only."""
+    for ending in ("ations", "ation", "ings", "ing", "ies", "als", "al", "es", "ed", "s", "y", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            word = word[: -len(ending)]
+            break
+    return word[:6]
+
+
+def alike(a: frozenset[str], b: frozenset[str]) -> float:
+    """Share of the smaller set of words that the other has."""
+    return len(a & b) / min(len(a), len(b)) if a and b else 0.0
+
+
+def _form(text: str, led_by: str) -> Literal["base", "ing", "noun"]:
+    lex = lexicon.load()
+    first, *rest = text.lower().split()
+    codes = {code for code, _ in lex.forms.get(first, ())}
+    if first.endswith("ing") and len(first) > 5:
+        return "ing"
+    if led_by == "base" or (codes and codes <= set("BL") and rest) or ("B" in codes and rest and rest[0] in lex.words["determiners"]) or (rest and rest[0] in lex.words["determiners"] and not rest[0].isdigit() and not codes):
+        return "base"
+    return "noun"
+
+
+def _service(phrase: str, led_by: str, talk: Talk) -> Service | None:
+    text = phrase.strip(" \t.,;:!?\"'*-")
+    for _ in range(3):
+        text = re.sub(talk.patterns["service_noise"].pattern, "", text, flags=re.I).strip()
+    text = talk.patterns["cut_option"].sub("", text)
+    text = re.sub(r"\b[Yy]our\b", talk.single["your"], text)
+    if led_by == "base" and (served := talk.patterns["serves"].search(text.lower())):
+        text, led_by = text[served.end() :], "noun"
+    words = text.split()
+    if not words or len(words) > MOST_WORDS or not content(text) or talk.patterns["leave_options"].search(text.lower()):
+        return None
+    first = words[0].lower()
+    if first in talk.words["service_stop"] and led_by != "item":
+        return None
+    if words[0][:1].isupper() and not words[0].isupper():
+        text = text[0].lower() + text[1:]
+    return Service(text, _form(text, led_by), content(text))
+
+
+def split(phrase: str, talk: Talk) -> list[str]:
+    """The parts of an enumeration; a lone verb takes the object of the part after it.
+
+    >>> split("book, change or cancel appointments, and order medicine", load())
+    ['book appointments', 'change appointments', 'cancel appointments', 'order medicine']
+    """
+    lex = lexicon.load()
+    parts = [p.strip() for p in re.split(rf",|{talk.patterns['and_words'].pattern}", phrase) if p.strip()]
+    whole: list[str] = []
+    for i, part in enumerate(parts):
+        words = part.lower().split()
+        known = words and words[0] in lex.forms or (words and words[0].endswith("ing"))
+        if len(words) == 1 and known:
+            later = next((p for p in parts[i + 1 :] if len(p.split()) > 1), "")
+            whole.append(f"{part} {' '.join(later.split()[1:])}" if later else part)
+        else:
+            whole.append(part)
+    return whole
+
+
+@lru_cache(maxsize=4096)
+def services(text: str, greeting: bool = False) -> tuple[Service, ...]:
+    """Services that one reply names: in lists under a lead, in sentences, and in offers."""
+    talk, lex = load(), lexicon.load()
+    p = talk.patterns
+    question = read(text)
+    found: list[Service | None] = []
+    if menu(question, greeting):
+        found += [_service(o.text, "item", talk) for o in question.items]
+    items = {o.text for o in question.items}
+    for sentence in sentences(question.text, lex):
+        low = sentence.lower()
+        if sentence in items or p["more_question"].search(low) and low.endswith("?"):
+            continue
+        for key, led_by in (("services_base", "base"), ("services_noun", "noun"), ("services_offer", "base")):
+            m = p[key].search(low)
+            if not m or p["refuse_service"].search(low[: m.end()]):
+                continue
+            rest = sentence[m.end() :]
+            if end := p["service_end"].search(rest.lower()):
+                rest = rest[: end.start()]
+            offered = [_service(part, led_by, talk) for part in split(rest, talk)]
+            if led_by == "base":
+                verbal = [s for s in offered if s and (len(s.text.split()) > 1 or s.text.lower() in lex.forms)]
+                found += verbal if len(verbal) == len([s for s in offered if s]) else []
+            elif len(offered) > 1 or any(s and (s.form == "ing" or s.text.endswith(talk.single["plural"])) for s in offered):
+                found += offered
+    kept: list[Service] = []
+    for service in found:
+        if service and not any(service.words == other.words for other in kept):
+            kept.append(service)
+    return tuple(kept)
+
+
+def menu(question: Question, greeting: bool = False) -> bool:
+    """Whether the list of a reply is one of services, and not of records, choices or details.
+
+    A greeting knows no records yet: what it lists to choose from is services.
+    """
+    talk = load()
+    if len(question.items) < 2 or question.slots or question.gate:
+        return False
+    lines = question.text.split("\n")
+    first = next((i for i, line in enumerate(lines) if question.items[0].text in line), 0)
+    lead = " ".join(lines[max(0, first - 2) : first + 1]).lower()
+    verbal = sum(_form(o.text.strip("*_ ") or "-", "item") != "noun" for o in question.items)
+    if greeting and question.options or question.open and verbal * 2 >= len(question.items) or talk.patterns["press_for"].search(lead):
+        return True
+    return bool(talk.patterns["lists_services"].search(lead)) and (verbal * 2 >= len(question.items) or not question.options)
+
+
+def named(greeting: str, replies: Iterable[str] = ()) -> list[Service]:
+    """Services of a greeting and of replies, in order of first mention, without near repetitions."""
+    kept: list[Service] = []
+    for number, text in enumerate((greeting, *replies)):
+        for service in services(text, number == 0):
+            if not any(_same(service.words, other.words) for other in kept):
+                kept.append(service)
+    return kept
+
+
+def _same(a: frozenset[str], b: frozenset[str]) -> bool:
+    return len(a & b) / len(a | b) >= 0.6 if a | b else True
+
+
+def request(service: Service, key: Any) -> str:
+    """A request for a service, in a customer's words."""
+    return say(load(), service.form, (key, service.text), x=service.text)
+
+
+def meant(session: Mapping[str, Any]) -> list[str]:
+    """What the customer said in a session, with a choice by number replaced by what was chosen.
+
+    >>> meant({"greeting": "Please reply with a number: 1) Book a visit 2) Cancel a visit", "turns": [{"user": "2", "agent": ""}]})
+    ['Cancel a visit']
+    """
+    before = [session["greeting"], *(turn["agent"] for turn in session["turns"])]
+    said = []
+    for reply, turn in zip(before, session["turns"], strict=False):
+        keyed = {o.key: o.text for o in read(reply).options if o.key}
+        said.append(keyed.get(turn["user"].strip(" ."), turn["user"]))
+    return said
