@@ -5,6 +5,7 @@ Settings stand in the manifest of a run folder; every stage reads them there, so
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,10 +13,22 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from agenteval.errors import RunFolderError, UsageError
-from agenteval.pipeline import STORE, Progress, Purse, abstract_stage, graph_stage, model_names, silent
+from agenteval.chat import Session
+from agenteval.errors import ChatError, RunFolderError, UsageError
+from agenteval.llm.wrappers import Budget
+from agenteval.pipeline import (
+    STORE,
+    Progress,
+    Purse,
+    abstract_stage,
+    graph_stage,
+    model_names,
+    silent,
+    versions,
+    write_report,
+)
 from agenteval.profiles import load, secrets
-from agenteval.store import Run
+from agenteval.store import Run, content_id, write_text
 from agenteval.subjects.address import Subject, open_subject
 from agenteval.tester import synthesize
 from agenteval.tester.discover import Budget as Exploration
@@ -104,24 +117,27 @@ def read_brief(file: Path) -> Brief:
         raise UsageError(f"brief {file}: {where}: {first['msg']}; expected `domain:` and `seeds:` with flat mappings") from error
 
 
+CANARY = "4711-CANARY"
+
+
 def isolates(subject: Subject, timeout: float) -> bool:
-    """Reset canary: whether two sessions that overlap stay apart.
+    """Reset canary: whether sessions stay apart.
 
-    The same greeting message is sent in a fresh session and in one that was begun while another was under way; an agent
-    whose sessions share state tends to answer the second differently. It can miss; it never fails an agent.
+    A made-up number is told in one session; a session that begins afterwards, and one that was open all the time, are
+    asked for it. An agent that repeats it shares state. The canary can miss a leak; it never fails an agent that has none.
     """
-    from agenteval.chat import Session
 
-    def first_words(session: Session) -> str:
-        return session.say("Hello, my name is Canary and my number is 4711.").agent if not session.over else ""
+    def leaks(session: Session) -> bool:
+        return not session.over and CANARY in session.say("What is the reference number that I told you?").agent
 
-    alone = Session(subject.open_chat(), budget=2, timeout=timeout)
-    lone = (alone.greeting, first_words(alone))
-    one = Session(subject.open_chat(), budget=2, timeout=timeout)
-    first_words(one)
-    two = Session(subject.open_chat(), budget=2, timeout=timeout)
-    asked = two.say("What is my name and my number?").agent
-    return "4711" not in asked and "canary" not in asked.lower() and bool(lone)
+    try:
+        beside = Session(subject.open_chat(), budget=2, timeout=timeout)
+        teller = Session(subject.open_chat(), budget=2, timeout=timeout)
+        teller.say(f"Hello. My reference number is {CANARY}.")
+        return not (leaks(beside) or leaks(Session(subject.open_chat(), budget=2, timeout=timeout)))
+    except ChatError:
+        # No session at all: discovery will say so, unit by unit.
+        return True
 
 
 # ---- stages
@@ -241,36 +257,91 @@ def open_run(
     out: Path,
     settings: Settings | None,
     *,
+    plan: Sequence[Test] = (),
     profiles: Path | None = None,
     store: Path = STORE,
-    budget: Any = None,
+    budget: Budget = Budget(),
     concurrency: int = 4,
     progress: Progress = silent,
 ) -> Context:
     """Open a run folder: a new one with settings, or an old one with those of its manifest.
 
+    Parameters
+    ----------
+    plan
+        Tests of a kept plan, which are run without exploring first.
+
     Raises
     ------
     UsageError
-        Another configuration, an unknown subject or profile, or no brief.
+        Another configuration, an unknown subject or profile.
     """
-    from agenteval.llm.wrappers import Budget
-
+    config: dict[str, Any] = {"command": "chain"}
     if settings is None:
+        config = Run(out).manifest["config"]
         try:
-            settings = Settings.model_validate(Run(out).manifest["config"]["settings"])
-        except (KeyError, TypeError, ValidationError) as error:
-            raise RunFolderError(f"{out} was not made by `agenteval discover` or `all`, so it has no settings to go on with") from error
+            settings = Settings.model_validate(config["settings"])
+        except (KeyError, ValidationError) as error:
+            raise RunFolderError(f"{out} was not made by discover, all or run --plan, so it has no settings to go on with") from error
+    elif plan:
+        config = {"command": "regression", "plan": content_id([test.model_dump(mode="json") for test in plan])}
     profile = load(settings.profile, profiles, roles=("tester", "judge"))
     subject = open_subject(settings.subject, seed=settings.seed)
-    config = {
-        "command": "chain", "source": settings.subject, "profile": settings.profile, "models": model_names(profile),
+    config |= {
+        "source": settings.subject, "profile": settings.profile, "models": model_names(profile),
         "settings": settings.model_dump(mode="json"),
     }  # fmt: skip
     run = Run(out, config, secrets=(*secrets(profile), *subject.secrets))
-    purse = Purse(run, profile, store=store, budget=budget or Budget(), concurrency=concurrency)
+    run.save_manifest(versions=versions())
+    if plan and not run.file("plan").exists():
+        run.replace("plan", plan, ordered=True)
     if "isolated" not in run.manifest:
         run.save_manifest(isolated=isolates(subject, settings.timeout))
+    purse = Purse(run, profile, store=store, budget=budget, concurrency=concurrency)
     return Context(run, settings, subject, purse, not run.manifest["isolated"], progress)
 
 
+COMMANDS = {"discover": "discover", "abstract": "mine", "graph": "mine", "targets": "plan", "plan": "plan", "run": "run"}
+"""The command that does a stage."""
+
+
+def run_stages(names: Sequence[str], context: Context) -> dict[str, dict[str, Any]]:
+    """Do stages in order, each once.
+
+    Raises
+    ------
+    RunFolderError
+        A stage before them is not finished; names the command that does it.
+    """
+    run = context.run
+    order = list(STAGES)
+    with context.purse:
+        for name in names:
+            for earlier in order[: order.index(name)]:
+                if not run.closed(earlier) and run.manifest["config"]["command"] != "regression":
+                    raise RunFolderError(
+                        f"{run.path}: {COMMANDS[name]} needs what {COMMANDS[earlier]} makes; "
+                        f"run `agenteval {COMMANDS[earlier]} -o {run.path}` first"
+                    )
+            if not run.closed(name):
+                started = time.monotonic()
+                facts = STAGES[name](context)
+                run.close_stage(name, [], seconds=round(time.monotonic() - started, 3), **facts)
+    write_report(run)
+    return {name: run.manifest["stages"][name] for name in names}
+
+
+def write_junit(run: Run, file: Path) -> None:
+    """Write the verdicts of a run as JUnit XML."""
+    from agenteval.analysis.junit import junit
+
+    failures = [f for f in run.read("failures", Failure) if f.stage in ("run", "judge")]
+    write_text(file, junit(run.read("plan", Test), run.read("verdicts", Verdict), failures))
+
+
+def exit_code(run: Run) -> int:
+    """Exit code of an executed plan: 0 all conclusive tests passed, 1 some failed, 2 nothing was conclusive."""
+    verdicts = Counter(v.verdict for v in run.read("verdicts", Verdict))
+    if verdicts["fail"]:
+        return 1
+    return 0 if verdicts["pass"] else 2

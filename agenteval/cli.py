@@ -29,28 +29,45 @@ def _root() -> None:
     pass
 
 
+Out = Annotated[Path, typer.Option("--output", "-o", help="Run folder; the same command again continues in it.")]
+Store = Annotated[Path, typer.Option(help="Call store: answers that were paid for.")]
+Profiles = Annotated[Path | None, typer.Option(help="YAML file with further profiles.")]
+MaxCalls = Annotated[int | None, typer.Option(min=0, help="Stop before more model calls than this were made.")]
+MaxTokens = Annotated[int | None, typer.Option(min=0, help="Stop when this many tokens were spent.")]
+MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop at this cost; the profile needs a price table.")]
+MaxMinutes = Annotated[float | None, typer.Option(min=0, help="Start no call after this time.")]
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")]
+Concurrency = Annotated[int, typer.Option(min=1, help="Tests that run at once.")]
+DEFAULT_STORE = Path(".agenteval/calls.sqlite")
+
+
 @app.command()
 def mine(
-    source: Annotated[str, typer.Option("--from", help="File or folder of recorded conversations, or example:NAME.")],
-    out: Annotated[Path, typer.Option("--output", "-o", help="Run folder; the same command again continues in it.")],
+    out: Out,
+    source: Annotated[
+        str | None, typer.Option("--from", help="File or folder of recorded conversations, or example:NAME; left out: the sessions of -o.")
+    ] = None,
     format: Annotated[str | None, typer.Option(help="tau-bench, tau2, tau2-lines or openai-chat; recognised when left out.")] = None,
     profile: Annotated[str, typer.Option(help="offline, openai, replay, or one of --profiles.")] = "offline",
-    profiles: Annotated[Path | None, typer.Option(help="YAML file with further profiles.")] = None,
-    store: Annotated[Path, typer.Option(help="Call store: answers that were paid for.")] = Path(".agenteval/calls.sqlite"),
+    profiles: Profiles = None,
+    store: Store = DEFAULT_STORE,
     seed: Annotated[int, typer.Option(help="Passed on to models that take one.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Read at most this many conversations.")] = None,
-    max_calls: Annotated[int | None, typer.Option(min=0, help="Stop before this many model calls were made.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop when this many tokens were spent.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="Stop at this cost; the profile needs a price table.")] = None,
-    max_minutes: Annotated[float | None, typer.Option(min=0, help="Start no call after this time.")] = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    max_minutes: MaxMinutes = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin again in a folder that holds a run.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show conversations, calls and tokens; ask and write nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """Mine a workflow graph from recorded conversations: graph, pictures, event log and report."""
-    from agenteval.llm.wrappers import Budget
+    """Mine a workflow graph from recorded conversations, or from the sessions of a run: graph, pictures, event log, report."""
     from agenteval.commands.mine import estimate, mine_transcripts
 
+    budget = _budget(max_calls, max_tokens, max_cost, max_minutes)
+    if source is None:
+        _stages(("abstract", "graph"), out, None, profiles=profiles, store=store, budget=budget, as_json=as_json)
+        return
     if dry_run:
         plan = estimate(source, format=format, profile=profile, profiles=profiles, limit=limit)
         _print(plan, as_json, [
@@ -59,11 +76,10 @@ def mine(
             *_failure_line(plan["failures"]),
         ])  # fmt: skip
         return
-    seconds = None if max_minutes is None else 60 * max_minutes
     with _Bar() as bar:
         done = mine_transcripts(
             source, out, format=format, profile=profile, profiles=profiles, store=store, seed=seed, limit=limit,
-            budget=Budget(max_calls, max_tokens, max_cost, seconds), fresh=fresh, progress=bar.update,
+            budget=budget, fresh=fresh, progress=bar.update,
         )  # fmt: skip
     share = f"{done['completions_after_gate']} of {done['completions']}"
     _print(done, as_json, [
@@ -77,6 +93,12 @@ def mine(
     ])  # fmt: skip
     if done["labelled"] == 0:
         raise AgentEvalError(f"no conversation could be labelled; see {out / 'visible' / 'failures.jsonl'}")
+
+
+def _budget(calls: int | None, tokens: int | None, cost: float | None, minutes: float | None) -> Any:
+    from agenteval.llm.wrappers import Budget
+
+    return Budget(calls, tokens, cost, None if minutes is None else 60 * minutes)
 
 
 def _tokens(usage: dict[str, Any]) -> str:
@@ -94,7 +116,14 @@ class _Bar:
 
     def __enter__(self) -> _Bar:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
         self.console = Console(stderr=True)
         self.progress = Progress(
@@ -115,6 +144,205 @@ class _Bar:
         if stage not in self.tasks:
             self.tasks[stage] = self.progress.add_task(stage, total=total)
         self.progress.update(self.tasks[stage], completed=done, total=total)
+
+
+Subject = Annotated[str | None, typer.Option(help="Agent under test: scripted:DOMAIN, python:MODULE:FACTORY, http:FILE, openai:FILE.")]
+Brief = Annotated[Path | None, typer.Option(help="What a tester may know in advance (YAML: domain, seeds).")]
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="Settings file, as `agenteval init` writes one.")]
+Profile = Annotated[str | None, typer.Option(help="offline, openai, replay, or one of --profiles.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the run.")]
+
+
+def _stages(names: tuple[str, ...], out: Path, settings: Any, *, fresh: bool = False, as_json: bool = False, **options: Any) -> Any:
+    """Do stages of a run folder and print what they gave."""
+    from agenteval.chain import open_run, run_stages
+    from agenteval.store import discard
+
+    if fresh:
+        discard(out)
+    with _Bar() as bar:
+        context = open_run(out, settings, progress=bar.update, **options)
+        facts = run_stages(names, context)
+    lines = [f"{name}: {_facts(values)}" for name, values in facts.items()]
+    if context.serial:
+        lines.append("reset does not keep this agent's sessions apart, so they ran one after the other")
+    _print(facts, as_json, [*lines, f"report: {out / 'report.html'}"])
+    return context.run
+
+
+def _facts(values: dict[str, Any]) -> str:
+    shown = {k: v for k, v in values.items() if k not in ("closed", "seconds", "usage", "cost", "summary")}
+    return ", ".join(f"{k} {_facts(v) if isinstance(v, dict) else v}" if not isinstance(v, dict) else f"{k}: {_facts(v)}" for k, v in
+                     {**shown, **{k: v for k, v in values.get("summary", {}).items() if k in ("states", "transitions")}}.items())
+
+
+@app.command()
+def init(folder: Annotated[Path, typer.Argument(help="Where to write brief.yaml and agenteval.yaml.")] = Path()) -> None:
+    """Write a commented brief and settings file to fill in."""
+    from agenteval.commands.configure import FILES
+    from agenteval.commands.configure import init as write
+
+    written = write(folder)
+    for name in FILES:
+        path = folder / name
+        typer.echo(f"wrote {path}" if path in written else f"kept {path}, which was there")
+    typer.echo(f"next: fill in {folder / FILES[0]}, then agenteval all --config {folder / FILES[1]} -o runs/first")
+
+
+@app.command()
+def chat(
+    subject: Annotated[str, typer.Argument(help="Address of the agent.")],
+    seed: Annotated[int, typer.Option(help="Seed of a scripted agent's wording.")] = 0,
+) -> None:
+    """Talk to an agent; an empty line or Ctrl-D ends."""
+    from agenteval.chat import Session
+    from agenteval.subjects.address import open_subject
+
+    session = Session(open_subject(subject, seed=seed).open_chat(), budget=1000, timeout=120)
+    typer.echo(session.greeting or "(the agent waits for you to begin)")
+    while not session.over:
+        try:
+            said = input("> ").strip()
+        except EOFError:
+            break
+        if not said:
+            break
+        turn = session.say(said)
+        typer.echo(turn.agent if turn.status == "ok" else f"({turn.status})")
+
+
+@app.command()
+def discover(
+    out: Out,
+    subject: Subject = None,
+    brief: Brief = None,
+    config: ConfigFile = None,
+    profile: Profile = None,
+    profiles: Profiles = None,
+    store: Store = DEFAULT_STORE,
+    seed: Seed = None,
+    discovery: Annotated[str | None, typer.Option(help="phase_guided or naive.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Sessions.")] = None,
+    turns: Annotated[int | None, typer.Option(help="Turns of a session at most.")] = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    max_minutes: MaxMinutes = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin again in a folder that holds a run.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Explore an agent in fresh sessions; then mine, plan and run go on in the same folder."""
+    from agenteval.commands.configure import settings
+
+    chosen = settings(config, {
+        "subject": subject, "brief": brief, "profile": profile, "seed": seed, "discovery": discovery, "rounds": rounds, "turns": turns,
+    })  # fmt: skip
+    _stages(("discover",), out, chosen, fresh=fresh, as_json=as_json, profiles=profiles, store=store,
+            budget=_budget(max_calls, max_tokens, max_cost, max_minutes))  # fmt: skip
+
+
+@app.command()
+def plan(
+    out: Out,
+    profiles: Profiles = None,
+    store: Store = DEFAULT_STORE,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    max_minutes: MaxMinutes = None,
+    as_json: Json = False,
+) -> None:
+    """Rank the targets of a mined run and write its tests."""
+    _stages(("targets", "plan"), out, None, as_json=as_json, profiles=profiles, store=store,
+            budget=_budget(max_calls, max_tokens, max_cost, max_minutes))  # fmt: skip
+
+
+@app.command(name="run")
+def run_plan(
+    out: Out,
+    plan: Annotated[Path | None, typer.Option(help="A kept plan.jsonl; left out: the plan of -o.")] = None,
+    subject: Subject = None,
+    brief: Brief = None,
+    profile: Profile = None,
+    profiles: Profiles = None,
+    store: Store = DEFAULT_STORE,
+    seed: Seed = None,
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each test.")] = None,
+    max_concurrency: Concurrency = 4,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    max_minutes: MaxMinutes = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin again in a folder that holds a run.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run and judge a plan: of this run, or a kept one against any agent (exit 0 passed, 1 failed, 2 nothing conclusive)."""
+    from agenteval.chain import exit_code, write_junit
+    from agenteval.commands.configure import settings
+    from agenteval.commands.regression import read_plan
+    from agenteval.errors import UsageError
+
+    given = {"subject": subject, "brief": brief, "profile": profile, "seed": seed, "repetitions": repetitions}
+    if plan is None and any(value is not None for value in given.values()):
+        raise UsageError("--subject, --brief, --profile, --seed and --repetitions go with --plan; a run folder has its own settings")
+    run = _stages(("run",), out, None if plan is None else settings(None, given), plan=() if plan is None else read_plan(plan), fresh=fresh,
+                  as_json=as_json, profiles=profiles, store=store, concurrency=max_concurrency,
+                  budget=_budget(max_calls, max_tokens, max_cost, max_minutes))  # fmt: skip
+    if junit is not None:
+        write_junit(run, junit)
+    raise typer.Exit(exit_code(run))
+
+
+@app.command()
+def report(out: Out) -> None:
+    """Write the page of a run again."""
+    from agenteval.pipeline import write_report
+    from agenteval.store import Run
+
+    write_report(Run(out))
+    typer.echo(out / "report.html")
+
+
+@app.command(name="all")
+def all_stages(
+    out: Out,
+    subject: Subject = None,
+    brief: Brief = None,
+    config: ConfigFile = None,
+    profile: Profile = None,
+    profiles: Profiles = None,
+    store: Store = DEFAULT_STORE,
+    seed: Seed = None,
+    discovery: Annotated[str | None, typer.Option(help="phase_guided or naive.")] = None,
+    arm: Annotated[str | None, typer.Option(help="prompt_only, graph_context, guided or structural_random.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Sessions.")] = None,
+    turns: Annotated[int | None, typer.Option(help="Turns of a session at most.")] = None,
+    functional: Annotated[int | None, typer.Option(help="Functional tests at most.")] = None,
+    boundary: Annotated[int | None, typer.Option(help="Boundary tests at most.")] = None,
+    repetitions: Annotated[int | None, typer.Option(help="Runs of each test.")] = None,
+    max_concurrency: Concurrency = 4,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    max_minutes: MaxMinutes = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin again in a folder that holds a run.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Explore, mine, plan, run and judge an agent, from the first word to the report."""
+    from agenteval.chain import STAGES, exit_code, write_junit
+    from agenteval.commands.configure import settings
+
+    chosen = settings(config, {
+        "subject": subject, "brief": brief, "profile": profile, "seed": seed, "discovery": discovery, "arm": arm, "rounds": rounds,
+        "turns": turns, "functional": functional, "boundary": boundary, "repetitions": repetitions,
+    })  # fmt: skip
+    run = _stages(tuple(STAGES), out, chosen, fresh=fresh, as_json=as_json, profiles=profiles, store=store, concurrency=max_concurrency,
+                  budget=_budget(max_calls, max_tokens, max_cost, max_minutes))  # fmt: skip
+    if junit is not None:
+        write_junit(run, junit)
+    raise typer.Exit(exit_code(run))
 
 
 @app.command()

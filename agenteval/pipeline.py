@@ -23,7 +23,7 @@ from agenteval.store import Run
 from agenteval.tester.abstract import abstract
 from agenteval.tester.gates import gate_strength, gated_completions
 from agenteval.tester.graph import mine
-from agenteval.types import Failure, Graph, LabelledTrace, Trace
+from agenteval.types import Failure, Graph, LabelledTrace, Test, TestRun, Trace, Verdict
 
 STORE = Path(".agenteval/calls.sqlite")
 PICTURES = ("svg", "png", "pdf")
@@ -125,7 +125,6 @@ def abstract_stage(run: Run, purse: Purse, seed: int, progress: Progress) -> dic
 def graph_stage(run: Run, progress: Progress) -> dict[str, Any]:
     """Mine, draw and export the graph of a run folder."""
     from agenteval.analysis.draw import draw_all
-    from agenteval.analysis.report import mining_report
     from agenteval.transcripts import exports
 
     traces = run.read("traces", Trace)
@@ -144,18 +143,37 @@ def graph_stage(run: Run, progress: Progress) -> dict[str, Any]:
     run.write_file("exports/graph.graphml", exports.graphml(graph))
     run.write_file("exports/events.csv", exports.events_csv(labelled, traces))
     run.write_file("exports/events.xes", exports.xes(labelled))
+    progress("draw", 1, 1)
+    return {"summary": summary}
+
+
+def write_report(run: Run) -> None:
+    """Write the page of a run, as far as the run has come.
+
+    Calls, tokens and times stand in the manifest only: after an interruption they may differ, and the page may not.
+    """
+    from agenteval.analysis.report import mining_report
+    from agenteval.analysis.results import tests_section
+
+    picture = run.path / "exports" / "graph.svg"
+    drawn = run.closed("graph")
+    labelled = run.read("labels", LabelledTrace)
+    failures = run.read("failures", Failure)
+    tests = run.read("plan", Test)
+    sections = [tests_section(tests, run.read("runs", TestRun), run.read("verdicts", Verdict), failures)] if tests else []
     config = run.manifest["config"]
-    # Calls and tokens stand in the manifest: after an interruption they may differ, and the page may not.
     facts = {
         "input": config["source"], "profile": config["profile"], "tester": config["models"]["tester"],
         "agenteval": run.manifest["versions"]["agenteval"],
     }  # fmt: skip
+    if run.manifest.get("isolated") is False:
+        facts["sessions"] = "one after the other: the agent's reset does not keep sessions apart"
     page = mining_report(
-        graph, svg=pictures["svg"], traces=traces, labelled=labelled, failures=failures, strengths=strengths, facts=facts
-    )
+        run.read_json("graph", Graph) if drawn else Graph(), svg=picture.read_bytes() if drawn else b"<svg/>",
+        traces=run.read("traces", Trace), labelled=labelled, failures=failures, strengths=gate_strength(labelled), facts=facts,
+        sections=sections,
+    )  # fmt: skip
     run.write_file("report.html", page)
-    progress("draw", 1, 1)
-    return {"summary": summary}
 
 
 def summarise(graph: Graph, traces: list[Trace], labelled: list[LabelledTrace], failures: list[Failure]) -> dict[str, Any]:

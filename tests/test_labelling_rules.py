@@ -138,6 +138,12 @@ def test_completion_and_next_gate() -> None:
     assert activities(*both, *CANCELLING)[0] == "confirm_completion_cancel_and_request_confirmation_book"
 
 
+def test_failure_comes_before_the_completion_that_repairs_it() -> None:
+    reading = read("The voucher is not available for this payment. The trip has been cancelled. Would you like to proceed "
+                   "with booking it using your card?", "Use the voucher.")
+    assert (reading.act, reading.gate_after) == ("report_failure", "book")
+
+
 def test_failure_and_next_gate() -> None:
     reading = read("It seems there is an issue with the larger voucher: the voucher is not valid. Would you like to "
     "proceed "

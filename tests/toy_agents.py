@@ -181,7 +181,7 @@ class Parcels:
                     return f"**All done!** Your parcel now arrives on {self.day}. 📦\n\nNeed a hand with anything else?"
                 return "**Claim filed.** You'll hear from our team within 5 working days.\n\nNeed a hand with anything else?"
             return "No worries, I've left everything as it was. Need a hand with anything else?"
-        for task, words in (("track", "track|where is|status"), ("redeliver", "deliver|day|rearrang"), ("claim", "damag|claim|broken")):
+        for task, words in (("track", r"track\b|where is|status"), ("redeliver", r"delivery\b(?! postcode)|rearrang"), ("claim", "damag|claim|broken")):
             if not self.task and re.search(words, low):
                 self.task = task
         if not self.task:
@@ -390,6 +390,9 @@ class Hotel:
     def book(self, text: str, low: str) -> str:
         if "day" not in self.kept:
             m = re.search(r"\b(\d{1,2}) (june|july)|\b2025-0[67]-(\d\d)", low)
+            if self.full and not m and re.match(r"\W*(yes|ok|fine)", low):
+                self.kept["day"] = "21 june"
+                return "Good. For how many nights?"
             if not m:
                 return "With pleasure. On what date would you arrive?"
             if not self.full and m.group() != "21 june":
@@ -399,8 +402,6 @@ class Hotel:
         if "nights" not in self.kept:
             m = re.search(r"\b([1-9])\b", re.sub(r"\d+ (june|july)|2025-\S+", "", low))
             if not m:
-                if self.full and re.match(r"\W*yes", low):
-                    self.kept["day"] = "21 june"
                 return "For how many nights?"
             if int(m.group(1)) < 2:
                 return "At weekends the minimum is 2 nights. How many may I put down?"
@@ -419,3 +420,171 @@ class Hotel:
         self.sure = True
         self.log.append("gate:book")
         return f"A double room from {self.kept['day']}, {self.kept['nights']} nights, {self.kept['people']} guests, €120 a night. Shall I book it?"
+
+
+class Energy:
+    """A form in a chat: one field at a time with a step counter, strict about shapes."""
+
+    services = ("reading", "tariff", "move")
+    seeds = (
+        {"contract_number": "KE-4471-09", "surname": "Moreau", "zip": "75011"},
+        {"contract_number": "KE-5820-33", "surname": "Dubois", "zip": "69003"},
+    )
+
+    def __init__(self):
+        self.log: list[str] = []
+        self.reset()
+
+    def reset(self) -> str:
+        self.task, self.who, self.stage, self.value = "", None, "contract", ""
+        return (
+            "KlarEnergie customer service (automated). You can submit a meter reading, change your tariff, or tell us that you "
+            "are moving house. Please state your concern."
+        )
+
+    def invoke(self, text: str) -> str:
+        low = text.lower().strip()
+        if not self.task:
+            if re.search(r"what|which|how|need", low) and "?" in low and not re.search(r"can you help me to", low):
+                return "Submitting a reading requires your contract number and the surname of the contract holder. The same goes for all other concerns."
+            self.task = next((t for t, w in (("reading", "reading"), ("tariff", "tariff"), ("move", "mov")) if w in low), "")
+            if not self.task:
+                return "Your message was not understood. Possible concerns: meter reading, tariff, moving house."
+        if self.stage == "contract":
+            m = re.search(r"KE-\d{4}-\d\d", text)
+            self.who = next((s for s in self.seeds if m and s["contract_number"] == m.group()), None)
+            if m and not self.who:
+                return "This contract number is unknown. Please verify the number on your bill."
+            if not m:
+                return "Step 1 of 3. Contract number (format KE-0000-00):"
+            self.stage = "surname"
+            return "Step 2 of 3. Surname of the contract holder:"
+        if self.stage == "surname":
+            if self.who["surname"].lower() not in low:
+                return "The surname does not match the contract. Please re-enter."
+            self.stage = "value"
+            if self.task == "tariff" and self.who["surname"] == "Dubois":
+                self.log.append("refused:tariff")
+                self.task, self.stage = "", "contract"
+                return "A change of tariff is only possible once per year. The last change was in February. Your request has been declined."
+            return {
+                "reading": "Step 3 of 3. Please enter the meter reading in kWh, digits only. The previous reading was 18,204.",
+                "tariff": "Step 3 of 3. Available tariffs: Basic, Green, Night. Please name the tariff you want.",
+                "move": "Step 3 of 3. On which day do you move out? (DD.MM.YYYY)",
+            }[self.task]
+        if self.stage == "value":
+            if self.task == "reading":
+                m = re.search(r"\d{5,6}", low.replace(",", ""))
+                if not m:
+                    return "Only digits are accepted, for example 18350."
+                if int(m.group()) < 18204:
+                    return "The reading must not be lower than the previous one (18,204)."
+                self.value = m.group() + " kWh"
+            elif self.task == "tariff":
+                m = re.search("basic|green|night", low)
+                if not m:
+                    return "Please name one of: Basic, Green, Night."
+                self.value = m.group().title()
+            else:
+                m = re.search(r"\d\d\.\d\d\.\d{4}", low)
+                if not m:
+                    return "The date was not recognised. Format: DD.MM.YYYY."
+                self.value = m.group()
+            self.stage = "sure"
+            self.log.append(f"gate:{self.task}")
+            return f"Summary: {self.task} – {self.value}. The entry becomes binding. Do you agree? (yes/no)"
+        if re.match(r"\W*(yes|agree)", low):
+            self.log.append(f"done:{self.task}")
+            self.task, self.stage = "", "contract"
+            return "Thank you. Your data were transmitted successfully. Further concerns?"
+        self.task, self.stage = "", "contract"
+        return "The procedure was aborted."
+
+
+class Theatre:
+    """An effusive assistant that asks two things at once, suggests, and sums up before it acts."""
+
+    services = ("buy", "exchange", "gift")
+    seeds = (
+        {"name": "Ines Carvalho", "order_id": "T-90211", "email": "ines@example.net"},
+        {"name": "Bruno Keller", "order_id": "T-90377", "email": "bruno@example.net"},
+    )
+
+    def __init__(self):
+        self.log: list[str] = []
+        self.reset()
+
+    def reset(self) -> str:
+        self.task, self.kept = "", {}
+        return "Hello and welcome to the Lyric Theatre! 🎭 How can I make your day?"
+
+    def invoke(self, text: str) -> str:
+        low, kept = text.lower(), self.kept
+        if kept.get("sure"):
+            kept["sure"] = ""
+            if re.search(r"\b(yes|sure|please|absolutely)\b", low) and not low.startswith("no"):
+                self.log.append(f"done:{self.task}")
+                self.task, self.kept = "", {}
+                return "Fantastic, I've taken care of it – a confirmation is on its way to your inbox! Anything else on your mind?"
+            self.task, self.kept = "", {}
+            return "No problem, we'll leave it there. Anything else on your mind?"
+        for task, words in (("exchange", "exchang|swap"), ("gift", "gift|voucher"), ("buy", r"\bbuy|tickets? for|\bbook")):
+            if not self.task and re.search(words, low) and "what" not in low:
+                self.task = task
+        if not self.task:
+            if re.search(r"\b(no|thanks|thank)\b", low) and "?" not in low:
+                return "Enjoy the show! Bye!"
+            return (
+                "Great question! I can help you buy tickets for any of our shows, exchange tickets you already have, or order a gift "
+                "voucher for someone special. Which of these sounds right for you?"
+            )
+        if self.task == "buy":
+            if "show" not in kept:
+                m = re.search(r"hamlet|macbeth|swan lake", low)
+                if not m:
+                    return "Wonderful! This week we're showing *Hamlet*, *Macbeth* and *Swan Lake*. Which performance would you love to see, and how many seats do you need?"
+                kept["show"] = m.group().title()
+            if "seats" not in kept:
+                m = re.search(r"\b([1-9])\b|\b(one|two|three|four)\b", low)
+                if not m:
+                    return f"{kept['show']} it is! How many seats shall I look for?"
+                kept["seats"] = m.group()
+            if "where" not in kept:
+                m = re.search("stalls|balcony", low)
+                if not m:
+                    return "Lovely. Would you rather sit in the stalls (€45) or on the balcony (€30)?"
+                kept["where"] = m.group()
+            if "email" not in kept:
+                m = re.search(r"\S+@\S+\.\w+", low)
+                if not m:
+                    return "Superb choice! Where should I e-mail the tickets?"
+                kept["email"] = m.group()
+            kept["sure"] = "x"
+            self.log.append("gate:buy")
+            return f"Here's what I have: {kept['seats']} × {kept['show']}, {kept['where']}. If that's all fine, shall I charge your card?"
+        if self.task == "gift":
+            m = re.search(r"\b(\d{2,3})\b", low)
+            if "amount" not in kept:
+                if not m or not 25 <= int(m.group()) <= 200:
+                    return "What a thoughtful idea! What amount did you have in mind? Vouchers run from €25 up to €200."
+                kept["amount"] = m.group()
+                return "And who's the lucky person? I'd love to put their name on it."
+            kept["sure"] = "x"
+            self.log.append("gate:gift")
+            return f"So that's a €{kept['amount']} voucher. Ready for me to order it?"
+        seed = next((s for s in self.seeds if s["order_id"].lower() in low), None)
+        if not seed and "order" not in kept:
+            return "Happy to sort that out! Could you share the order ID from your confirmation e-mail? It begins with a T."
+        kept.setdefault("order", seed and seed["order_id"])
+        if kept["order"] == "T-90377":
+            self.log.append("refused:exchange")
+            self.task, self.kept = "", {}
+            return "Oh no! Those tickets are for tonight's show, and I'm not allowed to exchange anything on the day itself. So sorry!"
+        if "day" not in kept:
+            m = re.search("thursday|friday|saturday", low)
+            if not m:
+                return "Found it: 2 × Macbeth on Wednesday. I could move you to Thursday, Friday or Saturday instead. Which evening works for you?"
+            kept["day"] = m.group().title()
+        kept["sure"] = "x"
+        self.log.append("gate:exchange")
+        return f"Just so we're on the same page: 2 × Macbeth moves to {kept['day']}, and there's a €3 fee. Would you like me to make the switch?"

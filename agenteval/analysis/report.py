@@ -43,7 +43,7 @@ def _capped(value: str, most: int) -> str:
     return f'{text(value[:most])} <span class="cut">[{len(value) - most:,} more characters]</span>'
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of cells that are HTML already; a cell that is a number is set to the right."""
     heads = "".join(f'<th scope="col">{text(h)}</th>' for h in head)
     body = "".join(
@@ -101,7 +101,7 @@ def _states(
         }  # fmt: skip
         marks = " ".join(f'<span class="mark {kind}">{kind}</span>' for kind, holds in kinds.items() if holds)
         rows.append([_label(state.id), f"{state.support:,}", marks, "<br>".join(before.get(state.id, [])), "".join(variants.get(state.id, []))])
-    return _table(["state", "support", "kind", "precedes (share of the completions)", "what the agent said, for example"], rows)
+    return table(["state", "support", "kind", "precedes (share of the completions)", "what the agent said, for example"], rows)
 
 
 def _transitions(graph: Graph) -> str:
@@ -109,7 +109,7 @@ def _transitions(graph: Graph) -> str:
     for t in sorted(graph.transitions, key=lambda t: (-t.frequency, t.source, t.target)):
         actions = ", ".join(f"{_label(a)} {n}" for a, n in sorted(t.actions.items(), key=lambda item: (-item[1], item[0])))
         rows.append([_label(t.source), _label(t.target), f"{t.frequency:,}", actions])
-    return _table(["from", "to", "frequency", "user actions"], rows)
+    return table(["from", "to", "frequency", "user actions"], rows)
 
 
 def conversation(trace: Trace, labels: LabelledTrace | None) -> str:
@@ -162,8 +162,9 @@ def mining_report(
     failures: Sequence[Failure],
     strengths: Mapping[tuple[str, str], float],
     facts: Mapping[str, str],
+    sections: Sequence[str] = (),
 ) -> str:
-    """The report of `mine`: figures, picture, states, transitions, conversations, and what was left out.
+    """The report of a run: figures, picture, states, transitions, conversations, and what was left out.
 
     Parameters
     ----------
@@ -173,6 +174,8 @@ def mining_report(
         Gate strength by (state, completion).
     facts
         What a reader must know to trust the page: input, profile, model, version.
+    sections
+        Further HTML, put before the graph.
 
     Returns
     -------
@@ -181,13 +184,14 @@ def mining_report(
     """
     by_id = {trace.id: trace for trace in traces}
     counted = Counter(f.reason for f in failures)
-    left_out = _table(
+    left_out = table(
         ["what", "stage", "reason", "detail"], [[text(f.id), text(f.stage), text(f.reason), text(f.detail)] for f in failures]
     )
     left_line = ", ".join(f"{n} {text(reason)}" for reason, n in sorted(counted.items()))
     body = [
-        f"<h1>Workflow graph of {text(facts.get('input', 'recorded conversations'))}</h1>",
+        f"<h1>{text(facts.get('input', 'Recorded conversations'))}</h1>",
         _figures(graph, labelled, failures),
+        *sections,
         "<h2>Graph</h2>",
         '<div class="zoom"><button type="button" id="larger" aria-label="Zoom in">+</button>'
         '<button type="button" id="smaller" aria-label="Zoom out">\u2212</button>'
@@ -201,6 +205,6 @@ def mining_report(
         _conversations(traces, labelled),
         *(["<h2>Left out</h2>", f"<p>{left_line}</p>", left_out] if failures else []),
         "<h2>About this page</h2>",
-        _table(["fact", "value"], [[text(k), text(v)] for k, v in facts.items()]),
+        table(["fact", "value"], [[text(k), text(v)] for k, v in facts.items()]),
     ]
-    return page("Workflow graph", "\n".join(body))
+    return page(f"agenteval: {facts.get('input', 'report')}", "\n".join(body))

@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from agenteval.llm.wrappers import Budget
-from agenteval.pipeline import STORE, Progress, Purse, abstract_stage, graph_stage, model_names, silent, versions
+from agenteval.pipeline import (
+    STORE,
+    Progress,
+    Purse,
+    abstract_stage,
+    graph_stage,
+    model_names,
+    silent,
+    versions,
+    write_report,
+)
 from agenteval.profiles import load, secrets
 from agenteval.store import Run, discard
 from agenteval.tester.abstract import plan
@@ -80,6 +90,8 @@ def mine_transcripts(
     with Purse(run, chosen, store=store, budget=budget or Budget()) as purse:
         timed("abstract", lambda run: abstract_stage(run, purse, seed, progress))
     timed("graph", lambda run: graph_stage(run, progress))
+    if seconds or not (out / "report.html").exists():
+        write_report(run)
     spent = {k: run.manifest["stages"]["abstract"][k] for k in ("calls", "usage", "cost")}
     return {**run.manifest["stages"]["graph"]["summary"], **spent, "folder": str(out), "seconds": seconds}
 

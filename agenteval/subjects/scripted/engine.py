@@ -59,6 +59,8 @@ class Domain(NamedTuple):
     keep: Callable[[Talk, str], bool]
     """Whether an intent, heard while a task is open, belongs to that task."""
     workflows: dict[str, Callable[[Talk], None]]
+    lookups: tuple[str, ...]
+    """Tasks that change nothing: another value is another question of the same kind."""
     titles: dict[str, str]
     """What each task is called when it is taken up again."""
 
@@ -200,10 +202,13 @@ class Talk:
     def _abandoned(self) -> bool:
         """"Never mind", "cancel that" while something else is under way: the task is dropped, or the gate hears a no."""
         reading = self.reading
-        if "abandon" not in reading.flags or not self._open() or reading.slots.get("reservations"):
+        if not self._open() or reading.slots.get("reservations"):
             return False
-        if self.task.name != "cancel":
+        # "Cancel it" means the reservation when one is being talked about, and what is under way when there is none.
+        if "cancel_that" in reading.flags and self.task.name != "cancel" and (self.task.asked == "confirm" or not self.task.slots.get("reservation")):
             reading.intents = [i for i in reading.intents if i != "cancel"]
+        elif "abandon" not in reading.flags:
+            return False
         if self.task.asked == "confirm":
             reading.answer = "no"
             return False
@@ -284,7 +289,7 @@ class Talk:
         if reading.answer == "no" and not self.changed and not pressed:
             self.say("anything_else_no")
             return False
-        if task.state == "refused" and (pressed or self.changed):
+        if (task.state == "refused" and (pressed or self.changed)) or (task.state == "done" and task.name in self.domain.lookups and self.changed):
             task.state = "open"
             return True
         if reading.answer == "yes" and not self.changed and {"thanks"} & reading.flags == set() and task.state == "done":

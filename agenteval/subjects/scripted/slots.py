@@ -126,9 +126,12 @@ def ordinal(text: str) -> int | None:
     match = re.search(r"(?:option|choice|number|no\.|#)\s*(\d{1,2}|one|two|three|four|five)\b", text, re.IGNORECASE)
     if match:
         return number(match.group(1))
-    match = re.search(r"\b(first|1st|second|2nd|third|3rd|fourth|4th|fifth|5th|last)\b(?!\s+(?:class|name))", text, re.IGNORECASE)
+    place = r"(first|1st|second|2nd|third|3rd|fourth|4th|fifth|5th|last)"
+    # "first tell me ..." and "second thoughts" choose nothing.
+    match = re.search(rf"\bthe (?:very )?{place}\b(?!\s+(?:class|name))|\b{place}(?:\s+(?:one|option|flight|choice|booking|reservation|trip)\b|\W*$)", text, re.IGNORECASE)
     if match:
-        return -1 if match.group(1).lower() == "last" else ORDINALS[match.group(1).lower()]
+        word = (match.group(1) or match.group(2)).lower()
+        return -1 if word == "last" else ORDINALS[word]
     match = re.fullmatch(r"\W*([1-9])\W*", text)
     return int(match.group(1)) if match else None
 

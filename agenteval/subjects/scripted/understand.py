@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HEARD = 4000
-FLAGS = ("thanks", "bye", "greeting", "smalltalk", "press", "unknown", "help", "correction", "again", "but", "abandon", "price")
+FLAGS = ("thanks", "bye", "greeting", "smalltalk", "press", "unknown", "help", "correction", "again", "but", "abandon", "cancel_that", "price")
 
 
 @dataclass

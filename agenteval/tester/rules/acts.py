@@ -107,9 +107,9 @@ def verb_at(sentence: Sentence, key: str, lexicon: Lexicon) -> str:
     match = matches(lexicon.cues[key], sentence.plain, sentence.marked)
     if match:
         words = len(match.string[: match.start()].split())
-        found = verb_in(" ".join(sentence.marked.split()[words:]), lexicon)
-        if found:
-            return found
+        rest = " ".join(sentence.marked.split()[words:])
+        if tasks_in(rest, lexicon, STRONG):
+            return verb_in(rest, lexicon)
     return verb_in(sentence.marked, lexicon)
 
 

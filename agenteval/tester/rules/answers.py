@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from agenteval.tester.rules.choices import best_option, candidates, label
 from agenteval.tester.rules.facts import Fact, identifying, mentions, naming, of_seed, told, values
-from agenteval.tester.rules.questions import Option, Question, Slot, read
+from agenteval.tester.rules.questions import Option, Question, Slot, outcome, outcomes, read
 from agenteval.tester.rules.services import alike, content, meant, menu
 from agenteval.tester.rules.talk import Talk, load, say
 
@@ -35,6 +35,10 @@ class Scene(NamedTuple):
     @property
     def last(self) -> str:
         return self.turns[-1]["agent"] if self.turns else self.greeting
+
+    @property
+    def outcomes(self) -> list[str]:
+        return outcomes({"greeting": self.greeting, "turns": self.turns})
 
     @property
     def asked(self) -> bool:
@@ -195,7 +199,8 @@ def answer(scene: Scene) -> Answer:
     question = read(scene.last)
     key = (scene.key, len(scene.turns))
     services = bool(question.options) and menu(question, not scene.turns or question.options == read(scene.greeting).options)
-    if question.rejected and not any(identifying(s) for s in question.slots) and not services:
+    settled = question.gate or question.offer or services
+    if question.rejected and not any(identifying(s) for s in question.slots) and not settled:
         if again := _repeated(question, scene, talk):
             return again
     if question.slots and not services:
@@ -220,13 +225,13 @@ def answer(scene: Scene) -> Answer:
     if question.yes_no:
         extra = talk.patterns["extra_offer"].search(question.yes_no.lower()) and not content(question.yes_no) & content(scene.goal)
         return Answer("A question for yes or no.", say(talk, "no_extra" if extra else "plain_yes", key), "confirm")
-    if question.done:
+    if outcome(scene.last, scene.replies[-2] if scene.turns else "") == "done":
         return Answer("The request is done.", say(talk, "bye" if question.more else "thanks", key), "bye")
     if question.refused:
         return Answer("The agent refuses.", say(talk, "refused", key), "instead")
     if scene.goal and not scene.asked and not (question.closed or question.transferred):
         return Answer("The agent is open for a request.", scene.goal, "goal")
-    if question.open and scene.goal and not any(read(r).done or read(r).refused for r in scene.replies):
+    if question.open and scene.goal and not any(scene.outcomes):
         return Answer("The agent asks again what is wanted.", say(talk, "nudge_goal", key, goal=scene.goal), "goal")
     if question.more or question.open:
         return Answer("Nothing else is wanted.", say(talk, "bye", key), "bye")

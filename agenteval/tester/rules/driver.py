@@ -15,10 +15,12 @@ from agenteval.tester.rules.acts import mark, tasks_in
 from agenteval.tester.rules.answers import Scene, answer, introduced
 from agenteval.tester.rules.facts import identifying, seed_in, uses
 from agenteval.tester.rules.likeness import resembles, words
-from agenteval.tester.rules.questions import Slot, read
+from agenteval.tester.rules.questions import Slot, outcomes, read
 from agenteval.tester.rules.services import Service, alike, content, meant, named, request
 from agenteval.tester.rules.shapes import codes
 from agenteval.tester.rules.talk import Talk, load, pick, say
+from agenteval.tester.rules.text import clean, sentences
+from agenteval.tester.rules.utterances import read_utterance
 
 QUOTED = re.compile(r"\"([^\"]{3,300})\"")
 MOST_REPEATS = 3
@@ -119,8 +121,14 @@ def requested_before(service: Service, sessions: Sequence[Mapping[str, Any]]) ->
 
 
 def asked_for(service: Service, text: str) -> bool:
-    """Whether a message asks for a service."""
-    return alike(service.words, content(text)) >= 0.99 and len(text.split()) <= 60
+    """Whether a sentence of a message asks for a service; a detail that shares a word with it does not."""
+    lex = lexicon.load()
+    for sentence in sentences(clean(text), lex):
+        if alike(service.words, content(sentence)) >= 0.99 and (
+            "ask_action" in read_utterance(sentence, lex).cues or len(sentence.split()) <= len(service.text.split()) + 3
+        ):
+            return True
+    return False
 
 
 def _known(scene: Scene, earlier: Sequence[Mapping[str, Any]]) -> list[Service]:
@@ -155,9 +163,9 @@ def _pursue(plan: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]], scene
         if read(scene.last).open and len(scene.turns) == 1:
             return _go("The agent does not say what it can do.", say(talk, "discover_again", scene.key))
     reply_ = answer(scene)
-    refusals = sum(read(t["agent"]).refused for t in scene.turns)
+    refusals = scene.outcomes.count("refused")
     over = reply_.kind in ("bye", "end") or (reply_.kind == "instead" and refusals >= MOST_REFUSALS)
-    done_before = any(read(t["agent"]).done for t in scene.turns)
+    done_before = "done" in scene.outcomes
     if reply_.kind == "nudge" and (done_before or len(scene.turns) >= 4):
         over = True
     if reply_.kind in ("nudge", "lack") and (_said(reply_.message, scene) or _repeating(scene)):
@@ -208,7 +216,7 @@ def _least_asked(requests: Mapping[str, Service], earlier: Sequence[Mapping[str,
 def _hurry(earlier: Sequence[Mapping[str, Any]], goal: str) -> bool:
     """Whether to introduce oneself at once: an earlier session ran out of turns over it, or simply every third time."""
     about = content(goal)
-    cut = [s for s in earlier if s.get("phase") == "happy_path" and len(s["turns"]) >= 5 and not any(read(t["agent"]).done for t in s["turns"])
+    cut = [s for s in earlier if s.get("phase") == "happy_path" and len(s["turns"]) >= 5 and "done" not in outcomes(s)
            and any(alike(about, content(text)) > 0.9 for text in meant(s))]
     return bool(cut) or len(earlier) % 3 == 2
 
@@ -273,7 +281,7 @@ def _again(
     scene = scene._replace(seed=seeds[position] if position >= 0 else scene.seed, goal=past["turns"][0]["user"])
     if not scene.turns:
         return _go("The request of an earlier session.", past["turns"][0]["user"])
-    settled = any(read(t["agent"]).done or read(t["agent"]).refused for t in past["turns"])
+    settled = any(outcomes(past))
     replies = [t["agent"] for t in past["turns"]]
     following = [t["user"] for t in past["turns"][1:]]
     place = len(scene.turns)
@@ -300,6 +308,6 @@ def _model_session(text: str, earlier: Sequence[Mapping[str, Any]]) -> Mapping[s
         for session in usable:
             if quoted in session["turns"][0]["user"]:
                 return session
-    done = [s for s in usable if any(read(t["agent"]).done for t in s["turns"])]
+    done = [s for s in usable if "done" in outcomes(s)]
     paths = [s for s in usable if s.get("phase") == "happy_path"]
     return next(iter([s for s in paths if s in done][-1:] or paths[-1:] or done[-1:] or usable[-1:]), None)

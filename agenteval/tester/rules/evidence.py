@@ -116,7 +116,7 @@ def completion(e: Exchange, task: str) -> Sentence | None:
 def holding(e: Exchange) -> Sentence | None:
     """The sentence by which a reply asks, checks, refuses or hands over instead of going on."""
     for s in e.sentences:
-        if s.cues & (NEGATIVE | {"transfer"}):
+        if s.cues & (NEGATIVE | {"transfer"}) or words()["withheld"].search(s.plain):
             return s
         if s.cues & ASKING and "more_help" not in s.cues and "more_help_question" not in s.cues:
             return s
@@ -150,6 +150,8 @@ def doubting(e: Exchange, value: str, slot: str = "") -> tuple[int, bool] | None
     first = None
     for i, s in enumerate(e.sentences):
         have = set(_WORD.findall(s.plain))
+        if "gate" in s.cues:
+            continue
         if told_of and "request" in s.cues and told_of & have:
             return i, True
         if data["rejects"].search(s.plain):

@@ -46,6 +46,9 @@ def naming(name: str) -> Naming:
     True
     """
     talk = load()
+    counted = name.removeprefix("number_of_")
+    if counted != name and not {talk.classes.get(w, w) for w in counted.split("_")} & (talk.words["persons"] | talk.words["records"]):
+        return Naming(frozenset(), frozenset({"count", stem(counted)}), False)
     words = [w.lower() for w in _PARTS.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))]
     classes = [talk.classes.get(w, w) for w in words if w not in talk.words["hollow"]]
     kinds = frozenset(c for c in classes if c in talk.words["kinds"])
@@ -152,6 +155,8 @@ def _record(wanted: Naming) -> bool:
 def identifying(slot: Slot) -> bool:
     """Whether a slot wants a value that identifies somebody or something, which is never made up."""
     parts = naming(slot.name)
+    if load().patterns["thing"].search(slot.wish.lower()):
+        return False
     identity = load().words["identity"]
     return bool(parts.kinds) or bool(parts.owners & {stem(w) for w in identity}) or _record(parts)
 

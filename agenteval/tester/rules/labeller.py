@@ -83,7 +83,7 @@ def _activities(
 ) -> list[tuple[str, str]]:
     """Give act and name of each reply: protected acts by rule, the others by the vote of their cluster."""
     acts = [r.act if r.gate_after is None else GATE for r in readings]
-    labels = [_named(r) if r.act in PROTECTED else "" for r in readings]
+    labels = [_named(r) if r.firm or r.act in PROTECTED else "" for r in readings]
     free = [i for i, name in enumerate(labels) if not name]
     texts = [delexicalise(clean(replies[i]), lexicon) for i in free]
     groups = cluster(texts, [(f"act {readings[i].act}", *readings[i].slots) for i in free])

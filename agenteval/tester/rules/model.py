@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import json
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
@@ -38,7 +40,15 @@ def _synonyms(inputs: dict[str, Any]) -> dict[str, Any]:
     return {"groups": found}
 
 
-ROLES = {"labeller": _labeller, "synonyms": _synonyms}
+def _module(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def reply(inputs: dict[str, Any]) -> dict[str, Any]:
+        return importlib.import_module(f"agenteval.tester.rules.{name}").reply(inputs)
+
+    return reply
+
+
+MODULES = ("planner", "driver", "functional", "potential", "boundary", "runner", "judge")
+ROLES = {"labeller": _labeller, "synonyms": _synonyms, **{name: _module(name) for name in MODULES}}
 
 
 @functools.cache

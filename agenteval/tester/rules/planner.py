@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agenteval.tester.rules.driver import requested_before
+from agenteval.tester.rules.driver import asked_for, requested_before
 from agenteval.tester.rules.facts import identity, of_seed, seed_in, uses
-from agenteval.tester.rules.questions import read
-from agenteval.tester.rules.services import Service, alike, content, meant, named, request
+from agenteval.tester.rules.questions import outcomes
+from agenteval.tester.rules.services import Service, meant, named, request
 from agenteval.tester.rules.shapes import codes, kind
 from agenteval.tester.rules.talk import load
 
@@ -50,6 +50,7 @@ def reply(inputs: Mapping[str, Any]) -> dict[str, Any]:
         return _discovery(known, seed, key)
     counts = {s: (_walked(s, sessions), requested_before(s, sessions)) for s in known}
     service = min(known, key=lambda s: counts[s])
+    seed = _unused(seeds, sessions, service)
     walked, asked = counts[service]
     if asked and phases.get("consistency_check", 0) * 4 < len(sessions) and (again := _repeatable(sessions)):
         return _consistency(again, sessions, seeds, len(known))
@@ -61,21 +62,23 @@ def _walked(service: Service, sessions: Sequence[Mapping[str, Any]]) -> int:
     count = 0
     for session in sessions:
         asked = False
-        for text, turn in zip(meant(session), session["turns"], strict=True):
-            asked = asked or alike(service.words, content(text)) > 0.9
-            question = read(turn["agent"])
-            if asked and (question.done or question.refused):
+        for text, result in zip(meant(session), outcomes(session), strict=True):
+            asked = asked or asked_for(service, text)
+            if asked and result:
                 count += 1
                 break
     return count
 
 
-def _unused(seeds: Sequence[Mapping[str, str]], sessions: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
-    """The person or record used least so far."""
+def _unused(
+    seeds: Sequence[Mapping[str, str]], sessions: Sequence[Mapping[str, Any]], service: Service | None = None
+) -> Mapping[str, str]:
+    """The person or record used least so far, for this service first of all."""
     if not seeds:
         return {}
     counts = uses(sessions, seeds)
-    return seeds[counts.index(min(counts))]
+    here = uses([s for s in sessions if service and any(asked_for(service, m) for m in meant(s))], seeds)
+    return seeds[min(range(len(seeds)), key=lambda n: (here[n], counts[n], n))]
 
 
 def _facts(seed: Mapping[str, str]) -> str:
@@ -124,13 +127,13 @@ def _repeatable(sessions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | No
     paths = [s for s in sessions if s.get("phase") == "happy_path" and len(s["turns"]) >= 2]
     repeated = {s["turns"][0]["user"] for s in sessions if s.get("phase") == "consistency_check" and s["turns"]}
     fresh = [s for s in paths if s["turns"][0]["user"] not in repeated and _settled(s)]
-    fresh.sort(key=lambda s: not any(read(t["agent"]).done for t in s["turns"]))
+    fresh.sort(key=lambda s: "done" not in outcomes(s))
     return fresh[0] if fresh else None
 
 
 def _settled(session: Mapping[str, Any]) -> bool:
     """Whether a session came to an outcome worth comparing."""
-    return any(read(t["agent"]).done or read(t["agent"]).refused for t in session["turns"])
+    return any(outcomes(session))
 
 
 def _consistency(session: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, str]], known: int) -> dict[str, Any]:

@@ -7,8 +7,9 @@ two. Speech acts of sentences come from the labeller (`acts`), names of details 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agenteval.tester.rules import lexicon
 from agenteval.tester.rules.acts import Sentence, read_sentence
@@ -60,6 +61,8 @@ class Question(NamedTuple):
     rejected: bool = False
     misunderstood: bool = False
     done: bool = False
+    settles: bool = False
+    """Reports something done if it follows a yes: "it is on its way"."""
     closed: bool = False
     transferred: bool = False
 
@@ -160,7 +163,7 @@ def listing(spoken: list[str], talk: Talk) -> list[str]:
         rest = rest or body
         joined = talk.patterns["and_words"].search(f"{rest} ")
         parts = [p.strip(" \"'()") for p in re.split(rf",|;|{talk.patterns['and_words'].pattern}", rest) if p.strip(" \"'()")]
-        if len(parts) > 1 and not colon and len(parts[0].split()) > len(parts[1].split()):
+        if len(parts) > 1 and not (colon or m) and len(parts[0].split()) > len(parts[1].split()):
             # The first of an enumeration stands behind the words that introduce it.
             parts[0] = " ".join(parts[0].split()[-len(parts[1].split()) :])
         if parts and all(len(p.split()) <= MOST_WORDS for p in parts) and (colon or (joined and len(parts) > 1)):
@@ -200,6 +203,8 @@ def read(text: str) -> Question:
         following = read_all[i + 1].plain if i + 1 < len(read_all) else ""
         if "completion" in s.cues:
             facts["done"] = True
+        if "completion_after_gate" in s.cues and not question:
+            facts["settles"] = True
         if "transfer" in s.cues:
             facts["transferred"] = True
         if p["misunderstood"].search(plain):
@@ -267,3 +272,21 @@ def read(text: str) -> Question:
         asking = {s.wish for s in slots}
         options = [Option("", name) for name in listing([x for x in spoken if not any(x in wish for wish in asking)] + spoken, talk)]
     return Question(text=cleaned, slots=tuple(slots[:6]), options=tuple(options), items=tuple(items), keyed=keyed, **facts)
+
+
+def outcome(reply: str, before: str) -> str:
+    """What a reply decides: ``done``, ``refused``, or nothing yet.
+
+    >>> outcome("That is on its way.", "Shall I go ahead?"), outcome("That is on its way.", "")
+    ('done', '')
+    """
+    question = read(reply)
+    if question.done or (question.settles and not (question.gate or question.slots) and (read(before).gate or read(before).offer)):
+        return "done"
+    return "refused" if question.refused else ""
+
+
+def outcomes(session: Mapping[str, Any]) -> list[str]:
+    """The outcome of each turn of a session."""
+    replies = [session["greeting"], *(turn["agent"] for turn in session["turns"])]
+    return [outcome(reply, before) for before, reply in zip(replies, replies[1:], strict=False)]

@@ -50,6 +50,8 @@ class Reading(NamedTuple):
     slots: tuple[str, ...] = ()
     gate_after: str | None = None
     """Task of a gate that the same reply opens after its completion or failure; None without one."""
+    firm: bool = False
+    """The wording leaves no doubt, so that the vote of like replies does not count."""
     purpose: str = ""
     """Task that a request or a record serves, once the session has come to its subject matter."""
 
@@ -143,23 +145,23 @@ def _closed(body: Body, confirmed: bool, context: Context, lexicon: Lexicon) -> 
 
     if gate:
         task = _task_of(gate, body.weighty, context, lexicon)
-        if done and body.open.index(done) < body.open.index(gate):
-            return Reading(DONE, at(done, "completion"), gate_after=task)
         trouble = next((s for s in body.open if s.cues & {"failure", "unavailable"} and "hard_failure" in s.cues), gate)
-        if trouble is not gate:
-            return Reading(FAIL, at(trouble, "failure"), gate_after=task)
-        return Reading(GATE, task)
+        first = min((s for s in (done, trouble, gate) if s), key=body.open.index)
+        if first is gate:
+            return Reading(GATE, task)
+        act, cue = (DONE, "completion") if first is done else (FAIL, "failure")
+        return Reading(act, at(first, cue), gate_after=task)
     if done and not (deny and body.open.index(deny) < body.open.index(done)):
         return Reading(DONE, at(done, "completion"))
     answers = bool(body.weighty) and "answer_opening" in body.weighty[0].cues
     if context.said.asks and answers and not deny and not any(s.cues & {"question", "request"} for s in body.open):
-        return Reading(ANSWER)
+        return Reading(ANSWER, firm=True)
     if none and not deny:
         return Reading(NONE)
     if deny:
         generic = any("generic_statement" in s.cues for s in body.weighty)
         if asks_to_know(context.said) and (generic or answers):
-            return Reading(ANSWER)
+            return Reading(ANSWER, firm=True)
         return Reading(DENY, at(deny, "deny"))
     if fail:
         return Reading(FAIL, at(fail, "failure"))

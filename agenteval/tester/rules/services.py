@@ -46,7 +46,7 @@ def content(text: str) -> frozenset[str]:
             if tasks:
                 found.add(talk.classes.get(word, tasks[0]))
                 continue
-        if len(word) < 3 or word in talk.words["hollow"] | talk.words["service_stop"] or word in lex.words["slot_stop"]:
+        if len(word) < 3 or word in talk.words["service_stop"] or word in lex.words["slot_stop"]:
             continue
         if word in talk.classes:
             found.add(talk.classes[word])

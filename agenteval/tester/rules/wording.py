@@ -15,7 +15,7 @@ import yaml
 from agenteval.tester.rules.lexicon import load
 
 _PATTERNS = (
-    "doubt success begun conditional rejects not_done request_only already again redirect alternative stand_down label_noun asked_noun negation conjunction"
+    "doubt withheld success begun conditional rejects not_done request_only already again redirect alternative stand_down label_noun asked_noun negation conjunction"
 ).split()
 _WORDS = "identity identifier generic_slots routine_tasks linking".split()
 

@@ -10,7 +10,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agenteval.subjects.scripted.airline import common, language, workflows_book, workflows_cancel, workflows_change, workflows_info
+from agenteval.subjects.scripted.airline import (
+    common,
+    language,
+    workflows_book,
+    workflows_cancel,
+    workflows_change,
+    workflows_info,
+)
 from agenteval.subjects.scripted.airline.tools import Tools
 from agenteval.subjects.scripted.engine import Domain, Talk
 
@@ -81,4 +88,4 @@ def seeds() -> list[dict[str, str]]:
     return out
 
 
-DOMAIN = Domain("airline", FOLDER, data, Tools, language.extract, common.listen, common.merge, keep, WORKFLOWS, TITLES)
+DOMAIN = Domain("airline", FOLDER, data, Tools, language.extract, common.listen, common.merge, keep, WORKFLOWS, ("show", "search", "status"), TITLES)

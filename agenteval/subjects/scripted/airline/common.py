@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from agenteval.subjects.scripted.engine import Pause, Talk, Task
 from agenteval.subjects.scripted.airline.tools import CABINS
+from agenteval.subjects.scripted.engine import Pause, Talk, Task
 
 CABIN_NAMES = {"basic_economy": "basic economy", "economy": "economy", "business": "business", "first_class": "first class",
                "premium_economy": "premium economy", "premium": "premium economy"}
@@ -30,10 +31,22 @@ def listen(s: Talk) -> None:
             s.say("name_is_no_id")
             raise Pause
         _identify(s, name, current)
-    if not s.reading.intents and s.reading.slots["reservations"] and not (s.task and s.task.state in ("open", "refused")):
-        s.reading.intents = ["show"]
+    _continue(s)
     if "vague_change" in s.reading.intents and len(s.reading.intents) > 1:
         s.reading.intents.remove("vague_change")
+
+
+def _continue(s: Talk) -> None:
+    """Intents that are not said again: a reservation alone, "the other one too", a change that was vague before."""
+    r, task = s.reading, s.task
+    if task and task.state == "open" and task.name == "vague_change":
+        precise = [i for i in r.intents if i in ON_RESERVATION and i != "vague_change"]
+        if precise:
+            task.name = precise[0]
+    if r.intents or not r.slots["reservations"] or (task and task.state in ("open", "refused")):
+        return
+    again = task and task.name in ON_RESERVATION and re.search(r"\b(?:other|next|also|too|and|same|second|as well|now)\b", r.text.lower())
+    r.intents = [task.name if again else "show"]
 
 
 def _identify(s: Talk, user_id: str, current: str | None) -> None:
@@ -181,7 +194,9 @@ def _find(s: Talk, user: dict[str, Any]) -> None:
             return
     if not mine:
         s.refuse("no_reservations")
-    if s.task.asked == "reservation" and ("unknown" in s.reading.flags or s.reading.answer == "no" or "help" in s.reading.flags):
+    if s.task.asked == "reservation":
+        # Whoever did not answer the first question is shown the list.
+        s.guard("reservation_required", False)
         s.facts["listed"] = mine
         s.ask("reservation", "which_reservation", items=[item_reservation(s, r) for r in mine])
     if not s.guard("reservation_required", False):
@@ -256,9 +271,11 @@ def merge(s: Talk, task: Task) -> set[str]:
 
     _merge_reservation(s, task, put)
     put("reason", r["reason"] if task.name == "cancel" else None)
+    if task.name == "cancel" and "same reason" in s.reading.text.lower():
+        put("reason", s.facts.get("reason"))
     put("cabin", next((c for c in reversed(r["cabin"]) if c in CABINS), None))
     put("bad_cabin", next((c for c in r["cabin"] if c not in CABINS), None))
-    for key in ("trip_type", "passenger_count", "insurance", "stops", "complaint", "amount", "leg", "bags_add"):
+    for key in ("trip_type", "passenger_count", "insurance", "stops", "complaint", "amount", "leg", "bags_add", "shift"):
         put(key, r[key])
     put("bags", r["bags_total"])
     if r["bags_total"] is not None:
@@ -276,7 +293,7 @@ def merge(s: Talk, task: Task) -> set[str]:
         put("origin", r["origin"])
         put("destination", r["destination"] or (r["places"][0] if len(r["places"]) == 1 and not r["origin"] and task.asked != "origin" else None))
     elif r["places"] and task.name in ON_RESERVATION + ("show",):
-        if task.slots.get("reservation") or task.asked not in (None, "reservation", "user_id"):
+        if task.slots.get("reservation"):
             put("new_origin", r["origin"])
             put("new_destination", r["destination"])
         else:
@@ -284,6 +301,8 @@ def merge(s: Talk, task: Task) -> set[str]:
             put("destination", r["destination"])
             if not r["origin"] and not r["destination"]:
                 put("place", r["places"][0])
+    if task.asked not in ("option", "return_option") and (r["prefer"] or (r["ordinal"] and s.facts.get("route"))):
+        put("wish", {"ordinal": r["ordinal"] if s.facts.get("route") else None, "prefer": r["prefer"]})
     if task.name in ("cancel", "show", "change_bags", "change_cabin", "change_passengers", "compensation") and r["flights"]:
         put("flight", r["flights"][0])
     _merge_people(s, task, put)
@@ -306,13 +325,14 @@ def _merge_reservation(s: Talk, task: Task, put: Any) -> None:
     elif len(named) > 1 and task.name in ON_RESERVATION:
         put("several", named)
     listed = s.facts.get("listed") or []
-    if task.asked == "reservation" and not named and listed and r["ordinal"] and (r["ordinal"] <= len(listed)):
+    if (task.asked == "reservation" or (task.name == "show" and task.state == "done")) and not named and listed and r["ordinal"] and (r["ordinal"] <= len(listed)):
         put("reservation", listed[r["ordinal"] - 1 if r["ordinal"] > 0 else -1])
     elif not named and not old and task.name in ON_RESERVATION + ("show",) and ("last reservation" in low or "most recent" in low
                                                                                or "latest booking" in low or "last booking" in low):
         put("last_one", True)
-    points_back = any(w in f" {low} " for w in (" it ", " it.", " it?", " it,", " it!", " that one", " this one", " that reservation",
-                                                " this reservation", " the same ", " that booking", " this booking", " instead", " then "))
+    points_back = not re.search(r"\b(?:another|different|other) (?:one|reservation|booking|trip|flight)\b", low) and any(w in f" {low} " for w in (" it ", " it.", " it?", " it,", " it!", " that one", " this one", " that reservation",
+                                                " this reservation", " the same ", " that booking", " this booking", " instead", " then ", " also ", " too ", " as well", " the booking",
+                                                " the reservation", " the cabin", " my cabin", " same reservation"))
     if not named and not old and task.name in ON_RESERVATION and points_back and s.facts.get("last_reservation"):
         put("reservation", s.facts["last_reservation"])
 

@@ -62,10 +62,9 @@ def extract(text: str, asked: str | None, data: dict[str, Any]) -> dict[str, Any
                                       r"|\b(?:outbound|return|first|second) (?:leg|flight|segment)?\s?only\b", low)),
         "leg": "return" if re.search(r"\breturn(?:ing)?\b|\bway back\b|\binbound\b|\bcoming back\b|\bback on\b", low) and "return trip" not in low
         else "outbound" if re.search(r"\boutbound\b|\bway out\b|\bdepart(?:ure|ing)\b|\bfirst leg\b|\bgoing\b|\boutgoing\b", low) else None,
-        "for_others": bool(re.search(r"\bbehalf of\b|\b(?:friend|wife|husband|mother|father|boss|colleague)'s (?:account|booking|reservation|profile)\b", low)),
+        "shift": _shift(low),
     }
-    out["_dates"] = found_dates
-    out["dates"] = [f for f in found_dates]
+    out["dates"] = found_dates
     out.update(_places(rest, rest.lower(), asked, data["airports"]))
     out.update(_counted(rest.lower(), asked, found_dates))
     out["people"] = _people(rest, asked, found_dates)
@@ -109,6 +108,14 @@ def _cabins(low: str) -> list[str]:
     found = [re.sub(r"[ -]", "_", m.group(1)) for m in _CABIN.finditer(low)]
     found = [names.get(c.replace("_", " "), names.get(c, c)) for c in found]
     return [c for c in found if c != "first_class" or "first class" in low or "first-class" in low]
+
+
+def _shift(low: str) -> int | None:
+    """"A day later", "two days earlier", "the next day": days to move."""
+    match = re.search(rf"({slots.NUMBER})\s+days?\s+(later|earlier|after|before|sooner|forward|back)\b", low)
+    if match:
+        return slots.number(match.group(1)) * (1 if match.group(2) in ("later", "after", "back") else -1)
+    return 1 if re.search(r"\bthe (?:next|following) day\b|\bthe day after\b(?! tomorrow)", low) else -1 if re.search(r"\bthe (?:previous day|day before)\b", low) else None
 
 
 def _trip_type(low: str) -> str | None:

@@ -98,10 +98,12 @@ def _picked(s: Talk, key: str, options: list[Option], cabin: str, origin: str, d
         made = slots.get("_made", {}).get(key)
         return made or next((o for o in options if [f["flight_number"] for f in o] == slots[key]), None)
     shown = options[:SHOWN]
-    place = r.get("ordinal") if asked else None
+    wish = {"ordinal": r.get("ordinal"), "prefer": r.get("prefer")} if asked else slots.get("wish") or {}
+    place = wish.get("ordinal")
     if place and shown and place <= len(shown):
+        slots["wish"] = None
         return shown[place - 1 if place > 0 else -1]
-    prefer = r.get("prefer")
+    prefer = wish.get("prefer")
     if prefer and shown:
         if prefer == "cheapest":
             return min(shown, key=lambda o: sum(f["prices"][cabin] for f in o))

@@ -26,7 +26,7 @@ def cancel(s: Talk) -> None:
         s.refuse("cancel_flown", offer="transfer", id=rid)
     if not s.guard("cancel_reason_required", slots.get("reason") is not None):
         s.ask("reason", "ask_reason", id=rid)
-    slots.setdefault("reason", "change_of_plan")
+    s.facts["reason"] = slots.setdefault("reason", "change_of_plan")
     ground = _ground(s, reservation)
     if ground is None:
         _refuse_cancel(s, reservation)

@@ -6,7 +6,15 @@ import re
 from typing import Any
 
 from agenteval.subjects.scripted.airline import options, payment
-from agenteval.subjects.scripted.airline.common import CABIN_NAMES, any_flown, need_active, need_cabin, need_reservation, need_user
+from agenteval.subjects.scripted.airline.common import (
+    CABIN_NAMES,
+    any_flown,
+    need_active,
+    need_cabin,
+    need_reservation,
+    need_user,
+)
+from agenteval.subjects.scripted.airline.tools import days_from
 from agenteval.subjects.scripted.engine import Talk
 
 BAG_FEE = 50
@@ -71,6 +79,9 @@ def change_flights(s: Talk) -> None:
         s.facts["ground"] = True
         s.refuse("segment_flown", offer="transfer", id=rid, date=leg[0]["date"])
     options.check_day(s, slots.get("date"))
+    if not slots.get("date") and slots.get("shift"):
+        slots["date"] = days_from(leg[0]["date"], slots.pop("shift"))
+        options.check_day(s, slots["date"])
     if not slots.get("date"):
         s.ask("date", "ask_new_date", id=rid, date=leg[0]["date"])
     origin = slots.get("new_origin") or leg[0]["origin"]
