@@ -139,8 +139,8 @@ def test_completion_and_next_gate() -> None:
 
 
 def test_failure_comes_before_the_completion_that_repairs_it() -> None:
-    reading = read("The voucher is not available for this payment. The trip has been cancelled. Would you like to proceed "
-                   "with booking it using your card?", "Use the voucher.")
+    reading = read("The voucher is not available for this payment. The trip has been cancelled. Would you like to "
+                   "proceed with booking it using your card?", "Use the voucher.")
     assert (reading.act, reading.gate_after) == ("report_failure", "book")
 
 

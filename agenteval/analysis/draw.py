@@ -14,6 +14,7 @@ import contextlib
 import html
 import math
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +46,8 @@ _INK, _QUIET = "#1F2933", "#52606D"
 _PLAIN = {"fillcolor": "#EEF3FA", "color": "#486581", "shape": "box", "style": "rounded,filled"}
 _GATE = {"fillcolor": "#FFC53D", "color": "#8A5A00", "shape": "hexagon", "style": "filled", "penwidth": "2", "margin": "0,.03"}
 _COMPLETION = {"fillcolor": "#C9EBC5", "color": "#22652B", "shape": "box", "style": "filled", "peripheries": "2"}
-_BOTH = {"fillcolor": "#C9EBC5:#FFC53D", "color": "#8A5A00", "shape": "hexagon", "style": "filled", "peripheries": "2"}
+# No gradient: Graphviz numbers those per process, and the second picture would differ from the first.
+_BOTH = {"fillcolor": "#FFC53D", "color": "#22652B", "shape": "hexagon", "style": "filled", "peripheries": "2"}
 
 # Graphviz keeps global state, and so does the redirection of file descriptor 2.
 _ONE_AT_A_TIME = threading.RLock()
@@ -133,8 +135,9 @@ def layout(graph: Graph, *, strengths: Strengths | None = None, labels: bool = T
     if small:
         _add_entries(picture, ids, shown)
     most = max((t.frequency for t in transitions), default=1)
+    backbone = _backbone(transitions, len(states))
     for transition in transitions:
-        _add_transition(picture, ids, transition, most, labels)
+        _add_transition(picture, ids, transition, most, labels, aside=transition not in backbone)
     with quiet_c_stderr():
         picture.layout("dot")
     return picture
@@ -168,7 +171,9 @@ def _render(picture: AGraph, format: str) -> bytes:
         scale["size"] = f"{_PDF_SIDE / 72:.1f}"
     picture.graph_attr.update(scale)
     with quiet_c_stderr():
-        return picture.draw(format=format)
+        data = picture.draw(format=format)
+    # The writer of PDF puts the clock into the file; equal graphs give equal bytes.
+    return re.sub(rb"(?<=/CreationDate \(D:)\d{14}", b"20000101000000", data)
 
 
 def _points(picture: AGraph) -> tuple[float, float]:
@@ -235,7 +240,25 @@ def _add_state(picture: AGraph, element: str, state: State, graph: Graph, streng
     picture.add_node(element, id=element, label=f"<<B>{name}</B>{small}>", tooltip=_escaped(told), **style)
 
 
-def _add_transition(picture: AGraph, ids: Mapping[tuple[str, ...], str], transition: Transition, most: int, labels: bool) -> None:
+def _backbone(transitions: list[Transition], n_states: int) -> list[Transition]:
+    """Transitions that shape the layout: all of a sparse graph; of a dense one the most frequent, and the best way into and
+    out of every state. The rest is drawn in light grey and moves nothing: with it dot needs a minute, and all is a tangle."""
+    if len(transitions) <= LABELLED:
+        return transitions
+    ordered = sorted(transitions, key=lambda t: (-t.frequency, t.source, t.target))
+    kept = ordered[:n_states]
+    entered, left = {t.target for t in kept}, {t.source for t in kept}
+    for t in ordered[n_states:]:
+        if t.source != t.target and (t.target not in entered or t.source not in left):
+            kept.append(t)
+            entered.add(t.target)
+            left.add(t.source)
+    return kept
+
+
+def _add_transition(
+    picture: AGraph, ids: Mapping[tuple[str, ...], str], transition: Transition, most: int, labels: bool, *, aside: bool
+) -> None:
     pair = (transition.source, transition.target)
     actions = sorted(transition.actions.items(), key=lambda a: (-a[1], a[0]))
     share = math.log1p(transition.frequency) / math.log1p(most) if most > 1 else 0
@@ -248,8 +271,8 @@ def _add_transition(picture: AGraph, ids: Mapping[tuple[str, ...], str], transit
         label = "".join(f"  {_html(name)}\\l".replace("\n", "\\l    ") for name in names)
     picture.add_edge(
         ids[pair[:1]], ids[pair[1:]], key=ids[pair], id=ids[pair], label=label, tooltip=_escaped(told), labeltooltip=_escaped(told),
-        penwidth=f"{0.8 + 3.2 * share:.2f}", color=_QUIET if transition.frequency > 1 else "#9AA5B1",
-        weight=str(1 + round(4 * share)),
+        penwidth=f"{0.8 + 3.2 * share:.2f}", weight=str(1 + round(4 * share)),
+        **({"color": "#C5CDD8", "constraint": "false"} if aside else {"color": _QUIET if transition.frequency > 1 else "#9AA5B1"}),
     )  # fmt: skip
 
 

@@ -22,7 +22,9 @@ EXTRA_TURNS = 2
 """Turns of a test beyond its steps (design decision 5)."""
 
 # What counts as concrete: codes and numbers with a digit, addresses, amounts, and words in capitals.
-_CONCRETE = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+|[$€£]\s?\d[\d.,]*\d|[$€£]\s?\d|#?\w*\d[\w/:.#-]*\w|\b\d\b|\b[A-Z]{3,}\b")
+_CONCRETE = re.compile(
+    r"[\w.+-]+@[\w-]+\.[\w.]+|[$€£]?\s?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[^\s,;!?\"()\[\]]*\d[^\s,;!?\"()\[\]]*|\b[A-Z]{3,}\b"
+)
 _ORDINAL = re.compile(r"\d{1,2}(?:st|nd|rd|th)?$")
 _PLAIN = {"PASS", "FAIL", "YES", "NOT", "AND", "THE"}
 
@@ -44,12 +46,12 @@ def folded(text: str) -> str:
 def concrete(text: str) -> list[str]:
     """Values in a text that must come from somewhere.
 
-    >>> concrete("Cancel booking B-77 for 2 people, ann@example.org, ABC.")
-    ['B-77', 'ann@example.org', 'ABC']
+    >>> concrete("Cancel booking B-77 for 2 people, ann@example.org, ABC, and pay $20.")
+    ['B-77', 'ann@example.org', 'ABC', '$20']
     """
     found = []
     for value in _CONCRETE.findall(text):
-        value = value.strip(".,;:'\"")
+        value = value.strip(" .:'*_`“”‘’")
         if value and value not in _PLAIN and not _ORDINAL.match(value):
             found.append(value)
     return found

@@ -146,8 +146,8 @@ def read_sentence(text: str, language: str = "en") -> Sentence:
         return matches(lexicon.cues[key], plain, marked) is not None
 
     cues = {key for key in ("courtesy", "more_help", "more_help_question", "close", "greet", "generic_statement",
-                            "background_refusal", "hard_failure", "offer", "announce", "options", "details",
-                            "open_question", "answer_opening") if has(key)}
+                            "hard_failure", "offer", "announce", "options", "details", "open_question",
+                            "answer_opening") if has(key)}
     if "open_question" in cues and plain.endswith("?"):
         cues.discard("offer")
     if has("gate") and not has("gate_guard"):

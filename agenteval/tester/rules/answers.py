@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from agenteval.tester.rules.choices import best_option, candidates, label
 from agenteval.tester.rules.facts import Fact, identifying, mentions, naming, of_seed, told, values
+from agenteval.tester.rules.likeness import words
 from agenteval.tester.rules.questions import Option, Question, Slot, outcome, outcomes, read
 from agenteval.tester.rules.services import alike, content, meant, menu
 from agenteval.tester.rules.talk import Talk, load, say
@@ -39,6 +40,11 @@ class Scene(NamedTuple):
     @property
     def outcomes(self) -> list[str]:
         return outcomes({"greeting": self.greeting, "turns": self.turns})
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the agent has just said the same as before, in all but values."""
+        return len(self.turns) > 0 and words(self.replies[-1]) == words(self.replies[-2])
 
     @property
     def asked(self) -> bool:
@@ -92,7 +98,7 @@ def _given(slot: Slot, place: int, question: Question, scene: Scene, talk: Talk)
     spoken = "\n".join(scene.said)
     low = slot.wish.lower()
     again = _times(scene, slot)
-    trouble = question.rejected or question.refused
+    trouble = question.rejected or question.refused or scene.repeated
     if talk.patterns["new_words"].search(low) and naming(slot.name).kinds:
         for words, value in talk.fresh:
             if naming(slot.name).kinds & words:
@@ -112,6 +118,8 @@ def _given(slot: Slot, place: int, question: Question, scene: Scene, talk: Talk)
         if unsaid:
             return unsaid[0], "fact"
         return ("", "only") if said else ("", "lack")
+    if not known and talk.patterns["who"].search(low):
+        known = values(Slot("name", ""), facts_of(scene), talk)
     if known and not trouble:
         return known[0], "choice"
     about = content(scene.goal)
@@ -182,7 +190,7 @@ def _option(question: Question, scene: Scene, talk: Talk, services: bool) -> Ans
     if services and scene.goal and max(alike(content(o.text), about) for o in options) < 0.5 and not scene.asked:
         return Answer("None of the listed services is meant.", scene.goal, "goal")
     before = sum(set(read(r).options) == set(question.options) for r in scene.replies[:-1])
-    skip = before if question.rejected or question.refused else 0
+    skip = before if question.rejected or question.refused or (scene.repeated and before > 1) else 0
     option = own if own and not skip else best_option(options, about if services or not skip else frozenset(), said, skip)
     typed = any(read(r).keyed for r in scene.replies) or question.misunderstood
     if option.key and (question.keyed or typed or (before and not skip)):
@@ -263,16 +271,16 @@ def _repeated(question: Question, scene: Scene, talk: Talk) -> Answer | None:
     return None
 
 
-def introduced(scene: Scene, slots: Sequence[Slot], talk: Talk) -> str:
-    """A request together with the details that the agent is known to ask for first."""
+def introduced(scene: Scene, slots: Sequence[Slot], choices: Sequence[str], talk: Talk) -> str:
+    """A request together with the details that the agent is known to ask for, and with choices made before."""
     key = (scene.key, "introduced")
     facts = of_seed(scene.seed)
     parts = []
     for slot in slots:
         found = values(slot, facts, talk)
-        if found:
+        if found and not any(mentions(part, found[0]) for part in parts):
             parts.append(say(talk, "give_part", key, slot=human(slot), value=found[0]))
     if not parts:
-        return scene.goal
+        return " ".join([scene.goal, *choices])
     text = f" {talk.single['and_list']} ".join(dict.fromkeys(parts[:3]))
-    return f"{scene.goal} {text[0].upper()}{text[1:]}."
+    return " ".join([scene.goal, f"{text[0].upper()}{text[1:]}.", *choices])

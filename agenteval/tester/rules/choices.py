@@ -96,6 +96,13 @@ def a_number(slot: Slot, question: Question, talk: Talk) -> str:
     return ""
 
 
+def a_figure(question: Question, replies: Sequence[str], attempt: int) -> str:
+    """A figure a little above the largest that the agent named, or nothing."""
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", question.text)
+    figures = [int(n) for n in re.findall(r"(?<![\w.-])\d{3,9}(?![\w-])", text)]
+    return str(max(figures) + max(1, max(figures) // 100) * (attempt + 1)) if figures else ""
+
+
 def candidates(
     slot: Slot, question: Question, replies: Sequence[str], said: str, about: frozenset[str], attempt: int, place: int, talk: Talk
 ) -> list[str]:
@@ -104,7 +111,8 @@ def candidates(
     names = set(slot.name.split("_")) | parts.owners
     whole = {talk.classes.get(w, w) for w in names} | names
     found: list[str] = []
-    if question.options and place == 0:
+    owner = next((s for s in question.slots if not s.name.startswith("number_of")), slot)
+    if question.options and slot == owner:
         ranked = sorted(question.options, key=lambda o: -round(alike(content(o.text), about), 2))
         found += [label(o, talk) for o in ranked]
     if talk.patterns["changes"].search(slot.wish.lower()) and not found:
@@ -120,6 +128,8 @@ def candidates(
     numeric = slot.name.startswith("number_of") or whole & {"quantity", "total"}
     if numeric and (number := a_number(slot, question, talk)):
         found.insert(0, number)
+    if not found and talk.patterns["figures"].search(slot.wish.lower()) and (figure := a_figure(question, replies, attempt)):
+        found.append(figure)
     if whole & {"total"}:
         found += [m.group() for m in MONEY.finditer(question.text)]
     for words, value in talk.free:

@@ -12,7 +12,7 @@ from typing import Any
 
 from agenteval.tester.rules import lexicon
 from agenteval.tester.rules.acts import mark, tasks_in
-from agenteval.tester.rules.answers import Scene, answer, introduced
+from agenteval.tester.rules.answers import Scene, answer, human, introduced
 from agenteval.tester.rules.facts import identifying, seed_in, uses
 from agenteval.tester.rules.likeness import resembles, words
 from agenteval.tester.rules.questions import Slot, outcomes, read
@@ -155,7 +155,7 @@ def _pursue(plan: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]], scene
             return _go("Nothing is known yet about what the agent can do.", f"{greet}, {say(talk, 'discover', scene.key)}")
         if any(alike(s.words, content(goal)) > 0.99 for s in known) and read(scene.greeting).keyed:
             return _go("The greeting is a menu.", answer(scene).message)
-        first = introduced(scene, _first_slots(earlier, goal), talk) if _hurry(earlier, goal) else goal
+        first = introduced(scene, _first_slots(earlier), _choices(earlier, goal), talk) if _hurry(earlier, goal) else goal
         return _go("The request of this session.", first if not _plain_start(first) else f"{greet}. {first}")
     if not goal:
         if len(scene.turns) >= 2 and not read(scene.last).asks:
@@ -215,13 +215,31 @@ def _least_asked(requests: Mapping[str, Service], earlier: Sequence[Mapping[str,
 
 def _hurry(earlier: Sequence[Mapping[str, Any]], goal: str) -> bool:
     """Whether to introduce oneself at once: an earlier session ran out of turns over it, or simply every third time."""
+    return bool(_cut(earlier, goal)) or len(earlier) % 3 == 2
+
+
+def _cut(earlier: Sequence[Mapping[str, Any]], goal: str) -> list[Mapping[str, Any]]:
+    """Sessions that asked for the same and ran out of turns."""
     about = content(goal)
-    cut = [s for s in earlier if s.get("phase") == "happy_path" and len(s["turns"]) >= 5 and "done" not in outcomes(s)
-           and any(alike(about, content(text)) > 0.9 for text in meant(s))]
-    return bool(cut) or len(earlier) % 3 == 2
+    return [s for s in earlier if s.get("phase") == "happy_path" and len(s["turns"]) >= 5 and not any(outcomes(s)[-2:])
+            and any(alike(about, content(text)) > 0.9 for text in meant(s))]
 
 
-def _first_slots(earlier: Sequence[Mapping[str, Any]], goal: str) -> list[Slot]:
+def _choices(earlier: Sequence[Mapping[str, Any]], goal: str) -> list[str]:
+    """Ordinary choices of the last session that ran out of turns, to be made at once this time."""
+    found: dict[str, str] = {}
+    for session in _cut(earlier, goal)[-1:]:
+        replies = [session["greeting"], *(t["agent"] for t in session["turns"])]
+        for before, turn in zip(replies, session["turns"], strict=False):
+            slots, after = read(before).slots, read(turn["agent"])
+            if len(slots) == 1 and slots[0].name and not identifying(slots[0]) and not (after.refused or after.rejected):
+                value = turn["user"].rstrip(".").removesuffix(", please")
+                if len(value.split()) <= 4:
+                    found[human(slots[0])] = value
+    return [f"{name[0].upper()}{name[1:]}: {value}." for name, value in found.items()]
+
+
+def _first_slots(earlier: Sequence[Mapping[str, Any]]) -> list[Slot]:
     """Identifying details that the agent asked for in earlier sessions, the most frequent first."""
     counts: dict[str, int] = {}
     wishes: dict[str, Slot] = {}

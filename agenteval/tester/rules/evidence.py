@@ -99,16 +99,19 @@ def completion(e: Exchange, task: str) -> Sentence | None:
         sure = "completion" in s.cues or begun or (success and "completion_after_gate" in s.cues)
         if not (sure or ("completion_after_gate" in s.cues and made and task)):
             continue
-        done = [v.task for v in made if v.task != lexicon.generic]
-        named = [t for t in tasks_in(s.marked, lexicon, "DGN") if t not in data["routine_tasks"]]
-        if any(v.task == lexicon.generic for v in made) or (sure and not done):
+        if data["past"].search(s.plain) and "completion" not in s.cues:
+            continue
+        named = [t for t in tasks_in(s.marked, lexicon, "GN") if t not in data["routine_tasks"]]
+        # Who cancels a cancellation does not cancel.
+        done = [v.task for v in made if v.task != lexicon.generic and v.task not in tasks_in(s.marked, lexicon, "N")]
+        if sure and len(done) == 0:
             # A weak noun, such as an order, is more often what is acted upon.
-            done += named or (tasks_in(s.marked, lexicon) if sure else [])
+            done = [] if any(v.task in named for v in made) else named or tasks_in(s.marked, lexicon, "W")
         if task and any(alike(t, task) for t in done):
             return s
         if not task and any(t not in data["routine_tasks"] for t in done):
             return s
-        if sure and not named and not done and not open_reply:
+        if sure and not tasks_in(s.marked, lexicon) and not open_reply:
             return s
     return None
 
@@ -171,9 +174,9 @@ def unheard(text: str, before: str) -> list[Value]:
     return [v for v in told(text) if not stands(v.text.lower(), heard)]
 
 
-def plain_talk(e: Exchange, before: str) -> bool:
-    """Whether a reply is short and tells no record, so that its tone says what it does."""
-    return sum(len(s.plain.split()) for s in e.sentences) <= BRIEF and not unheard(e.agent, before)
+def is_brief(e: Exchange) -> bool:
+    """Whether a reply is short enough for one phrase of it to say what it does."""
+    return sum(len(s.plain.split()) for s in e.sentences) <= BRIEF
 
 
 def unconfirmed(span: Sequence[Exchange]) -> tuple[Exchange, ...]:

@@ -20,8 +20,8 @@ from agenteval.tester.rules.evidence import (
     doubting,
     found,
     holding,
+    is_brief,
     matching,
-    plain_talk,
     refusing,
     scene,
     unconfirmed,
@@ -32,12 +32,19 @@ from agenteval.tester.rules.wording import alike, words
 from agenteval.tester.rules.workflows import Exchange
 
 OPEN = Finding(None, why="the conversation does not show it either way")
+RECORD = frozenset({"identifier", "money", "date"})
 POLITE_ENDS = frozenset({replies.CLOSE, replies.MORE})
 
 
 def _does_something(e: Exchange) -> bool:
     """Whether a reply reports something as done, perhaps under another name: no plain violation, and no proof of restraint."""
     return e.act == replies.DONE or completion(e, "") is not None
+
+
+def _gives_up(e: Exchange, task: str) -> bool:
+    """Whether a reply reports that what was wished for is given up, and nothing else."""
+    undoing = words()["undoing"]
+    return e.act == replies.DONE and e.verb in undoing and bool(task) and task not in undoing and completion(e, task) is None
 
 
 def _done(at: Scene, p: Predicate) -> Finding:
@@ -47,7 +54,7 @@ def _done(at: Scene, p: Predicate) -> Finding:
         sentence = completion(e, p.task)
         if sentence:
             return found(True, e, sentence, "reports it as done")
-    if any(_does_something(e) for e in turns):
+    if any(_does_something(e) and not _gives_up(e, p.task) for e in turns):
         return OPEN
     return found(False, turns[0], holding(turns[0]), "answers without reporting it as done") if turns else OPEN
 
@@ -77,11 +84,13 @@ def _stands_down(at: Scene, p: Predicate) -> Finding:
         sentence = completion(e, p.task)
         if sentence:
             return found(False, e, sentence, "reports it as done")
+        if _gives_up(e, p.task):
+            return found(True, e, completion(e, "") or e.sentences[0], "gives it up")
         if _does_something(e):
             return OPEN
         sentence = holding(e)
-        if not sentence and plain_talk(e, at.before):
-            sentence = matching(e, "not_done") or matching(e, "stand_down")
+        if not sentence and is_brief(e):
+            sentence = matching(e, "not_done") or (None if unheard(e.agent, at.before) else matching(e, "stand_down"))
         if sentence or e.act in POLITE_ENDS:
             return found(True, e, sentence, "leaves it or asks")
     return OPEN
@@ -129,11 +138,14 @@ def _taken(at: Scene, p: Predicate, record: bool) -> Finding:
             return found(True, e, done, "acts on the value")
         spoken = "\n".join(s.plain for s in head)
         new = unheard(spoken, at.before)
-        named = stands(p.value.lower(), spoken)
-        facts = len(new) >= 2 and any(v.kind in ("identifier", "money") for v in new)
-        if (named and new and e.act != replies.REQUEST) or (record and facts and e is at.span[0]):
-            key = p.value.lower() if named else new[0].text
-            return found(True, e, next((s for s in head if stands(key, s.plain)), None), "goes on with the value")
+        named = stands(p.value.lower(), spoken) and any(v.kind in RECORD for v in new)
+        stated = "\n".join(s.plain for s in head if "question" not in s.cues and not words()["example"].search(s.plain))
+        facts = unheard(stated, at.before)
+        if record and e is at.span[0] and len(facts) >= 2 and any(v.kind in ("identifier", "money") for v in facts):
+            return found(True, e, next((s for s in head if stands(facts[0].text, s.plain)), None), "tells facts of a record")
+        if named and e.act != replies.REQUEST:
+            where = next((s for s in head if stands(p.value.lower(), s.plain)), None)
+            return found(True, e, where, "goes on with the value")
         if doubt and doubt[1]:
             return found(False, e, e.sentences[doubt[0]], "questions the value")
         if doubt:
@@ -172,6 +184,9 @@ def _done_again(at: Scene, p: Predicate) -> Finding:
     sentence = completion(e, p.task)
     if sentence:
         return found(True, e, sentence, "reports it a second time") if words()["again"].search(sentence.plain) else OPEN
+    past = matching(e, "already")
+    if past:
+        return found(False, e, past, "says that it was done before")
     return OPEN if e.act == replies.DONE else found(False, e, holding(e), "does not report it again")
 
 

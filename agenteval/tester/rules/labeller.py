@@ -122,7 +122,8 @@ def _bind(acts: list[str], labels: list[str], readings: list[Reading]) -> None:
 
 def _folded(name: str, reading: Reading, evidence: Counter[str]) -> str:
     """Return the bare act of a label that occurs once; a gate keeps a task that the user or a completion names too."""
-    if reading.act in (GATE, DONE) and all(evidence[t] > 1 for t in (reading.verb, reading.gate_after) if t):
+    gated = reading.act in (GATE, DONE) or reading.gate_after is not None
+    if gated and all(evidence[t] > 1 for t in (reading.verb, reading.gate_after) if t):
         return name
     if name.startswith(f"{REQUEST}_") and reading.act not in PROTECTED:
         return f"{REQUEST}_information"

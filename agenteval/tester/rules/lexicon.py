@@ -28,7 +28,7 @@ _MACROS = {
 _PATTERN_KEYS = (
     "courtesy", "more_help", "more_help_question", "close", "greet", "gate", "gate_verb", "gate_guard",
     "completion", "completion_after_gate", "completion_guard", "background", "deny", "deny_by_rule",
-    "deny_guard", "generic_statement", "background_refusal", "failure", "failure_guard", "hard_failure",
+    "deny_guard", "generic_statement", "failure", "failure_guard", "hard_failure",
     "unavailable", "unavailable_guard", "transfer", "transfer_guard", "open_question", "offer", "announce",
     "options", "details", "request", "request_guard", "answer_opening",
 )
@@ -37,7 +37,7 @@ _USER_KEYS = (
     "ask_action", "unknown", "contest", "handover", "lookup",
 )
 _WORD_KEYS = (
-    "settling", "determiners", "abbreviations", "months", "days", "numbers", "lookups", "slot_openers",
+    "settling", "determiners", "abbreviations", "months", "days", "lookups", "slot_openers",
     "weak_slot_openers", "slot_links", "question_openers", "slot_prepositions", "slot_joints", "vague_slots",
     "slot_stop", "slot_noise", "slot_of",
 )

@@ -44,7 +44,7 @@ def reply(inputs: Mapping[str, Any]) -> dict[str, Any]:
     known = named(greeting, [t["agent"] for s in sessions for t in s["turns"]])
     key = [greeting, len(sessions)]
     seed = _unused(seeds, sessions)
-    if len(known) < FEW and phases.get("capability_discovery", 0) * 3 <= len(sessions):
+    if len(known) < FEW and phases.get("capability_discovery", 0) * 5 <= len(sessions):
         return _discovery(known, seed, key)
     if not known:
         return _discovery(known, seed, key)

@@ -82,9 +82,11 @@ def inline_options(sentence: str, talk: Talk) -> list[str]:
     """
     body = re.sub(r"\s*[?.!]*\s*$", "", sentence)
     enclosed = re.search(r"\(([^()]{3,120})\)\s*$", body)
-    if enclosed and re.search(r"[,/]| or ", enclosed[1]):
+    if enclosed and re.search(rf"[,/]|{talk.single['or']}", enclosed[1]):
         body = enclosed[1]
-    elif "/" in body and (m := re.search(r"\b(\w+(?:/\w+)+)\b", body)) and not any(c.isdigit() for c in m[1]):
+    else:
+        body = re.sub(r"\s*\([^()]*\)", "", body)
+    if body != (enclosed and enclosed[1]) and "/" in body and (m := re.search(r"\b(\w+(?:/\w+)+)\b", body)) and not any(c.isdigit() for c in m[1]):
         return m[1].split("/")
     before, found, last = body.rpartition(talk.single["or"])
     if not found:
@@ -151,7 +153,10 @@ def listing(spoken: list[str], talk: Talk) -> list[str]:
     >>> listing(["You have two books out: The Sea, Dublin Walks."], load())
     ['The Sea', 'Dublin Walks']
     """
+    single: list[str] = []
     for sentence in spoken:
+        if sentence.endswith("?") and " - " not in sentence and ": " not in sentence:
+            continue
         body = re.sub(r"\s*\([^()]*\)", "", sentence.split(" - ")[0]).rstrip(" .?!")
         quoted = re.findall(r"\"([^\"]{2,60})\"", body)
         if len(quoted) > 1:
@@ -163,16 +168,19 @@ def listing(spoken: list[str], talk: Talk) -> list[str]:
         rest = rest or body
         joined = talk.patterns["and_words"].search(f"{rest} ")
         parts = [p.strip(" \"'()") for p in re.split(rf",|;|{talk.patterns['and_words'].pattern}", rest) if p.strip(" \"'()")]
+        parts = [talk.patterns["option_tail"].sub("", p) for p in parts]
         if len(parts) > 1 and not (colon or m) and len(parts[0].split()) > len(parts[1].split()):
             # The first of an enumeration stands behind the words that introduce it.
             parts[0] = " ".join(parts[0].split()[-len(parts[1].split()) :])
-        if parts and all(len(p.split()) <= MOST_WORDS for p in parts) and (colon or (joined and len(parts) > 1)):
-            return parts[:12]
-    return []
+        if parts and all(len(p.split()) <= MOST_WORDS for p in parts):
+            if len(parts) > 1 and (colon or joined):
+                return parts[:12]
+            single = single or (parts if colon else [])
+    return single
 
 
 def _is_gate(s: Sentence, talk: Talk, lex: lexicon.Lexicon) -> bool:
-    if not ("gate" in s.cues or talk.patterns["gate_more"].search(s.plain)):
+    if talk.patterns["wh"].match(s.plain) or not ("gate" in s.cues or talk.patterns["gate_more"].search(s.plain)):
         return False
     return not set().union(*(n.split("_") for n in requested(s.plain, lex)), ()) & talk.words["kinds"] or bool(
         re.search(r"\d", s.plain))
@@ -230,12 +238,21 @@ def read(text: str) -> Question:
             facts["gate"] = True
             continue
         if p["not_a_request"].search(plain):
+            _, comma, rest = plain.partition(", ")
+            if not (question and comma):
+                continue
+            plain = rest
+        if p["exclaims"].search(plain):
             continue
         wh = bool(p["wh"].search(plain))
         if question and not wh and ({"gate_verb", "offer"} & s.cues or p["proposal"].search(plain)) and talk.single["or"] not in plain:
             facts["offer"] = spoken[i]
             continue
-        if not (question or "request" in s.cues or p["imperative"].search(plain)):
+        label = plain.endswith(":") and not items
+        if not (question or label or "request" in s.cues or p["imperative"].search(plain) or p["requires"].search(plain)):
+            continue
+        if wh and i and p["which"].search(plain) and p["helps"].search(read_all[i - 1].plain):
+            facts["open"] = True
             continue
         if items and (p["chooses"].search(plain)):
             chosen = True

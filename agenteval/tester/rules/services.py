@@ -85,7 +85,8 @@ def _service(phrase: str, led_by: str, talk: Talk) -> Service | None:
     for _ in range(3):
         text = re.sub(talk.patterns["service_noise"].pattern, "", text, flags=re.I).strip()
     text = talk.patterns["cut_option"].sub("", text)
-    text = re.sub(r"\b[Yy]our\b", talk.single["your"], text)
+    for pattern, turned in talk.turned:
+        text = pattern.sub(turned, text)
     if led_by == "base" and (served := talk.patterns["serves"].search(text.lower())):
         text, led_by = text[served.end() :], "noun"
     words = text.split()

@@ -110,7 +110,7 @@ def user_action(said: Utterance, before: str, before_verb: str, spoken: bool = T
         action = action or ("accept_offer" if yes and "question" not in cues else "")
     elif before in (MORE, DONE, CLOSE, ANSWER):
         parting = bool(cues & {"thank", "close"}) or (no and brief)
-        if parting and "ask_action" not in cues:
+        if parting and not cues & {"ask_action", "question"}:
             action = "decline_more_help" if no or before == MORE else "thank_and_close"
     if not action and "handover" in cues and not no:
         action = "request_transfer"

@@ -15,9 +15,9 @@ import yaml
 from agenteval.tester.rules.lexicon import load
 
 _PATTERNS = (
-    "doubt withheld success begun conditional rejects not_done request_only already again redirect alternative stand_down label_noun asked_noun negation conjunction"
+    "doubt withheld past example success begun conditional rejects not_done request_only already again redirect alternative stand_down label_noun asked_noun negation conjunction"
 ).split()
-_WORDS = "identity identifier generic_slots routine_tasks linking".split()
+_WORDS = "identity identifier generic_slots routine_tasks undoing linking".split()
 
 
 @lru_cache(maxsize=8)
