@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from agenteval.tester.rules.facts import naming
-from agenteval.tester.rules.questions import Option, Question, Slot
+from agenteval.tester.rules.questions import Option, Question, Slot, inline_options
 from agenteval.tester.rules.services import alike, content, split
 from agenteval.tester.rules.shapes import MONEY, TIME, calendar, dates, dressed, later
 from agenteval.tester.rules.talk import Talk
@@ -111,6 +111,7 @@ def candidates(
     names = set(slot.name.split("_")) | parts.owners
     whole = {talk.classes.get(w, w) for w in names} | names
     found: list[str] = []
+    found += inline_options(slot.wish, talk) if len(question.slots) > 1 and not question.options else []
     owner = next((s for s in question.slots if not s.name.startswith("number_of")), slot)
     if question.options and slot == owner:
         ranked = sorted(question.options, key=lambda o: -round(alike(content(o.text), about), 2))

@@ -101,13 +101,15 @@ def of_seed(seed: Mapping[str, str]) -> list[Fact]:
 def told(replies: Iterable[str], mine: Sequence[str]) -> list[Fact]:
     """Facts that an agent has said: lines ``key: value``, and codes of records that are not the customer's own values."""
     facts: list[Fact] = []
+    example = load().patterns["sample"]
     for reply in replies:
         question = read(reply)
         lines = [o.text for o in question.items] + question.text.split("\n")
         for line in lines:
-            if m := PAIR.match(line):
+            if (m := PAIR.match(line)) and len(m[2]) <= 60 and not m[2].strip().endswith("?"):
                 facts.append(Fact(m[1].strip().lower().replace(" ", "_"), m[2].strip().rstrip("."), "agent"))
-        facts += [Fact("", code, "agent") for code in codes(question.text) if code not in mine and kind(code) == "code"]
+        shown = "\n".join(line[: m.start()] if (m := example.search(line.lower())) else line for line in question.text.split("\n"))
+        facts += [Fact("", code, "agent") for code in codes(shown) if code not in mine and kind(code) == "code"]
     return list(dict.fromkeys(facts))
 
 
@@ -121,7 +123,9 @@ def values(slot: Slot, facts: Sequence[Fact], talk: Talk) -> list[str]:
     scored: list[tuple[float, str]] = []
     for fact in facts:
         score = match(slot.name, fact.name) if fact.name else 0.0
-        if not fact.name and "number" in wanted.kinds and not _specific(wanted.kinds) - {"number"} and not wanted.persons:
+        if not fact.name and "number" in wanted.kinds and not _specific(wanted.kinds) - {"number"} and not wanted.persons and (
+            not wanted.owners or _record(wanted)
+        ):
             score = 0.5
         if not fact.name and not wanted.kinds and wanted.owners and _record(wanted):
             score = 0.4

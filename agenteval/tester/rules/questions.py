@@ -147,6 +147,24 @@ def _named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
     return ["_".join(p).replace("-", "_") for p in phrases] or names
 
 
+def _unled(first: str, length: int) -> str:
+    """The first of an enumeration without the words that introduce it: what follows a preposition, or as long as the second."""
+    tokens = first.split()
+    places = [i for i, word in enumerate(tokens) if word.lower() in lexicon.load().words["slot_prepositions"]]
+    if places and places[-1] + 1 < len(tokens):
+        return " ".join(tokens[places[-1] + 1 :])
+    return " ".join(tokens[-length:]) if len(tokens) > length else first
+
+
+def _field(text: str, talk: Talk) -> str:
+    """The name of what an item of a list asks for; empty when the item tells something."""
+    m = PAIR.match(text)
+    if not m:
+        return text
+    value = m[2].strip()
+    return m[1] if value.endswith("?") or value.startswith("(") or talk.patterns["plea"].search(value.lower()) else ""
+
+
 def listing(spoken: list[str], talk: Talk) -> list[str]:
     """Things that sentences enumerate: after a colon or an introduction of examples, or in quotation marks.
 
@@ -169,9 +187,8 @@ def listing(spoken: list[str], talk: Talk) -> list[str]:
         joined = talk.patterns["and_words"].search(f"{rest} ")
         parts = [p.strip(" \"'()") for p in re.split(rf",|;|{talk.patterns['and_words'].pattern}", rest) if p.strip(" \"'()")]
         parts = [talk.patterns["option_tail"].sub("", p) for p in parts]
-        if len(parts) > 1 and not (colon or m) and len(parts[0].split()) > len(parts[1].split()):
-            # The first of an enumeration stands behind the words that introduce it.
-            parts[0] = " ".join(parts[0].split()[-len(parts[1].split()) :])
+        if len(parts) > 1 and not (colon or m):
+            parts[0] = _unled(parts[0], len(parts[1].split()))
         if parts and all(len(p.split()) <= MOST_WORDS for p in parts):
             if len(parts) > 1 and (colon or joined):
                 return parts[:12]
@@ -272,16 +289,22 @@ def read(text: str) -> Question:
         elif question:
             facts["yes_no"] = spoken[i]
     options: list[Option] = []
-    valued = sum(bool(set("_".join(_named(o.text.lower(), talk, lex)).split("_")) & talk.words["kinds"]) for o in items)
-    if items and 2 * valued > len(items) and not any(o.key for o in items):
+    fields = [_field(o.text.strip("*_ "), talk) for o in items]
+    valued = sum(bool({talk.classes.get(w, w) for n in _named(f.lower(), talk, lex) for w in n.split("_")} & talk.words["kinds"]) for f in fields)
+    valued += sum("?" in o.text and bool(f) for o, f in zip(items, fields, strict=True))
+    if items and 2 * valued > len(items):
         chosen = False
     if items and not chosen and p["asks_for"].search(lead.lower()) and not facts.get("gate") and (
         2 * valued > len(items) or not p["lists_services"].search(lead.lower())
     ):
-        named = [(requested(o.text.lower(), lex, item=True) or _named(o.text.lower(), talk, lex), o.text) for o in items]
+        named = [(requested(f.lower(), lex, item=True) or _named(f.lower(), talk, lex), o.text)
+                 for f, o in zip(fields, items, strict=True) if f]
         slots = [Slot(n[0], t) for n, t in named if n] or slots
-    elif items and not facts.get("gate") and (chosen or facts.get("open") or p["lists_services"].search(lead.lower()) or not slots):
-        options = [] if all(PAIR.match(o.text) and not o.key for o in items) else items
+        facts.pop("yes_no", None)
+    elif items and not facts.get("gate") and (chosen or facts.get("open") or p["lists_services"].search(lead.lower())
+                                             or (not slots and any(s.plain.endswith("?") for s in read_all))):
+        keyed_items = [o for o in items if o.key]
+        options = [] if all(PAIR.match(o.text) for o in items if not o.key) and not keyed_items else keyed_items or items
     elif inline:
         options = [Option("", name) for name in inline]
     keyed = bool(options and all(o.key for o in options) and p["wants_number"].search(cleaned.lower()))

@@ -22,7 +22,7 @@ _PATTERNS = (
     "new_words services_base services_noun services_offer service_end service_noise refuse_service wants_number type_word "
     "extra_offer pending examples and_words or_openers or_vague cut_option leave_options today last_n first_n "
     "year_of length_wish letters_wish at_least at_most affirmation day_words relation again_same changes press_for wh asks_for "
-    "chooses not_a_request before date_order imperative aux serves which typed proposal requires helps exclaims option_tail who figures thing"
+    "chooses not_a_request before date_order imperative aux serves which typed proposal requires helps exclaims option_tail who figures sample plea thing"
 ).split()
 
 
