@@ -18,7 +18,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	touch $@
 
 reproduce: $(VENV)/.installed  ## mine the bundled example conversations and draw their graph
-	$(BIN)/agenteval mine --from example:harbour_cycles -o results/offline/quickstart --fresh
+	$(BIN)/agenteval mine --from example:harbour_cycles -o runs/quickstart --fresh
 
 test: $(VENV)/.installed-dev  ## everything that takes less than a few seconds
 	$(BIN)/python -m pytest -n 2

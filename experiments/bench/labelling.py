@@ -324,11 +324,12 @@ def part_airline(data: Path, dev: bool) -> None:
     start = time.process_time()
     labels = labelled(sessions)
     seconds = time.process_time() - start
-    flags, kinds_of = defaultdict(list), []
+    flags, kinds_of, gated = defaultdict(list), [], 0
     for session in sessions:
         for i, turn in enumerate(session["turns"]):
             name = labels[session["id"], i]["activity"]
             flags[session["id"]].append((bool(turn["writes"]), name.startswith("confirm_completion")))
+            gated += bool(turn["writes"]) and i > 0 and is_gate(labels[session["id"], i - 1]["activity"])
             if len(turn["writes"]) == 1:
                 kinds_of.append(Item(session["id"], "", turn["writes"][0], name, turn["agent"]))
     scores = ratio_intervals(flags)
@@ -338,6 +339,8 @@ def part_airline(data: Path, dev: bool) -> None:
         "/".join(shown(scores[k].estimate) for k in "PR") + " ["
         + ", ".join(f"{shown(scores[k].low)}-{shown(scores[k].high)}" for k in "PR") + "]",
         ".94/.99 [.90-.98, .96-1.00]; naive .56/.97")
+    row("airline real completions directly after a gate", "replies after a successful write",
+        f"{gated} of {sum(t for f in flags.values() for t, _ in f)}", "103 of 136")
     v = agreement_intervals(kinds_of)[0]
     row("airline kind of write against label, V", f"{len(kinds_of)} replies after one kind of write",
         f"{shown(v.estimate)} [{shown(v.low)}-{shown(v.high)}]", ".86 [.82-.91]")

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from agenteval.errors import UsageError
-from agenteval.subjects.scripted import airline, wording
-from agenteval.subjects.scripted.engine import ScriptedChat
+from agenteval.subjects.scripted import airline
+from agenteval.subjects.scripted.chat import ScriptedChat
+from agenteval.subjects.scripted.wording import load
 
 __all__ = ["DOMAINS", "brief", "faults", "guards", "open_scripted", "wordings"]
 
@@ -47,7 +48,7 @@ def open_scripted(domain: str, *, wording: str = "a", fault: str | None = None, 
     _known("wording", wording, wordings(domain))
     if fault is not None:
         _known("fault", fault, sorted(faults(domain)))
-    return ScriptedChat(module.DOMAIN, _words(module.FOLDER / "wordings" / f"{wording}.yaml"), guards(domain), fault=fault, seed=seed)
+    return ScriptedChat(module.DOMAIN, load(module.FOLDER / "wordings" / f"{wording}.yaml"), guards(domain), fault=fault, seed=seed)
 
 
 def wordings(domain: str) -> list[str]:
@@ -88,6 +89,3 @@ def _table(path: Path) -> dict[str, dict[str, str]]:
     rows = yaml.safe_load(path.read_text("utf-8"))
     return {key: dict(zip(("capability", "kind", "rule", "visible"), row, strict=True)) for key, row in rows.items()}
 
-
-def _words(path: Path) -> dict[str, list[str]]:
-    return wording.load(path)

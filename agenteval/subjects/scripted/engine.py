@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from agenteval.store import content_id
-from agenteval.subjects.scripted import understand, wording
+from agenteval.subjects.scripted import understand
 from agenteval.subjects.scripted.log import SessionLog
 from agenteval.subjects.scripted.understand import Reading
 
@@ -312,6 +312,7 @@ class Talk:
             self.say("not_understood")
 
     def _run(self) -> None:
+        self.log.capability = self.task.name
         try:
             self.domain.workflows[self.task.name](self)
         except Pause:
@@ -355,53 +356,3 @@ class Talk:
             self.say("what_is_it_about")
         else:
             self.say("fallback")
-
-
-class ScriptedChat:
-    """The agent under test: `reset` and `invoke`, and on the privileged side `log`.
-
-    Parameters
-    ----------
-    domain
-        What it knows and may do.
-    words
-        Variants of every reply act.
-    guards
-        The guards by id.
-    fault
-        Id of the one fault of this mutant; None for the reference.
-    seed
-        Chooses the wording, never the behaviour.
-    """
-
-    def __init__(self, domain: Domain, words: dict[str, list[str]], guards: dict[str, dict[str, str]], *,
-                 fault: str | None, seed: int):
-        self._domain, self._words, self._guards, self._fault, self._seed = domain, words, guards, fault, seed
-        self._session = 0
-        self._talk: Talk | None = None
-
-    def reset(self) -> str:
-        """Begin a fresh session on a fresh copy of the data; returns the greeting."""
-        self._session += 1
-        self._talk = Talk(self._domain, self._guards, self._fault)
-        return self._render([("greeting", {})])
-
-    def invoke(self, text: str) -> str:
-        """Answer one utterance. Any text is answered; none is run."""
-        if self._talk is None:
-            self.reset()
-        self._talk.hear(text if isinstance(text, str) else str(text))
-        return self._render(self._talk.said or [("fallback", {})])
-
-    @property
-    def log(self) -> list[dict[str, Any]]:
-        """Privileged events of the session."""
-        return self._talk.log.events if self._talk else []
-
-    @property
-    def acts(self) -> list[str]:
-        """Privileged: the acts of the last reply."""
-        return [act for act, _ in self._talk.said] if self._talk else []
-
-    def _render(self, said: list[tuple[str, dict[str, Any]]]) -> str:
-        return wording.render(self._words, said, seed=self._seed, session=self._session, turn=self._talk.log.turn)

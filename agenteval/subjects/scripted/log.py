@@ -2,7 +2,8 @@
 
 Three events, as a list of dictionaries::
 
-    {"event": "tool", "turn": 3, "name": "get_user_details", "arguments": {"user_id": "..."}, "result": {...}}
+    {"event": "tool", "turn": 3, "name": "get_user_details", "arguments": {"user_id": "..."}, "result": {...},
+     "capability": "cancel"}
     {"event": "guard", "turn": 3, "guard": "cancel_window", "outcome": "failed", "capability": "cancel", ...}
     {"event": "state", "turn": 3, "change": "task_refused", "task": "cancel"}
 """
@@ -18,6 +19,7 @@ class SessionLog:
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
         self.turn = 0
+        self.capability = ""
         self._seen: set[tuple[Any, ...]] = set()
 
     def add(self, event: str, **facts: Any) -> None:

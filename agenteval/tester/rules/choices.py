@@ -87,12 +87,12 @@ def a_date(slot: Slot, question: Question, replies: Sequence[str], said: str, at
 
 def a_number(slot: Slot, question: Question, talk: Talk) -> str:
     """A count within the bounds that the agent names, or nothing."""
-    low = question.text.lower()
+    low = re.sub(r"(?<=\d),(?=\d{3})", "", question.text.lower())
     least, most = talk.patterns["at_least"].search(low), talk.patterns["at_most"].search(low)
     if least:
         return least[1] or least[2] if least.lastindex else ""
     if most:
-        return str(min(2, int(most[1]))) if len(most[1]) < 6 else most[1]
+        return most[1] if len(most[1]) > 1 else str(min(2, int(most[1])))
     return ""
 
 
@@ -131,6 +131,8 @@ def candidates(
         found.insert(0, number)
     if not found and talk.patterns["figures"].search(slot.wish.lower()) and (figure := a_figure(question, replies, attempt)):
         found.append(figure)
+    if not found and (number := a_number(slot, question, talk)):
+        found.append(number)
     if whole & {"total"}:
         found += [m.group() for m in MONEY.finditer(question.text)]
     for words, value in talk.free:

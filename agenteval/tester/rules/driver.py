@@ -13,7 +13,7 @@ from typing import Any
 from agenteval.tester.rules import lexicon
 from agenteval.tester.rules.acts import mark, tasks_in
 from agenteval.tester.rules.answers import Scene, answer, human, introduced
-from agenteval.tester.rules.facts import identifying, seed_in, uses
+from agenteval.tester.rules.facts import identifying, naming, seed_in, uses
 from agenteval.tester.rules.likeness import resembles, words
 from agenteval.tester.rules.questions import Slot, outcomes, read
 from agenteval.tester.rules.services import Service, alike, content, meant, named, request
@@ -234,7 +234,7 @@ def _choices(earlier: Sequence[Mapping[str, Any]], goal: str) -> list[str]:
             slots, after = read(before).slots, read(turn["agent"])
             if len(slots) == 1 and slots[0].name and not identifying(slots[0]) and not (after.refused or after.rejected):
                 value = turn["user"].rstrip(".").removesuffix(", please")
-                if len(value.split()) <= 4:
+                if len(value.split()) <= 4 and not value.endswith("?"):
                     found[human(slots[0])] = value
     return [f"{name[0].upper()}{name[1:]}: {value}." for name, value in found.items()]
 
@@ -246,7 +246,7 @@ def _first_slots(earlier: Sequence[Mapping[str, Any]]) -> list[Slot]:
     for session in earlier:
         for turn in session["turns"]:
             for slot in read(turn["agent"]).slots:
-                if slot.name and identifying(slot):
+                if slot.name and naming(slot.name).kinds:
                     counts[slot.name] = counts.get(slot.name, 0) + 1
                     wishes.setdefault(slot.name, slot)
     return [wishes[name] for name in sorted(counts, key=lambda n: (-counts[n], n))[:4]]

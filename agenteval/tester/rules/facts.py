@@ -49,7 +49,10 @@ def naming(name: str) -> Naming:
     counted = name.removeprefix("number_of_")
     if counted != name and not {talk.classes.get(w, w) for w in counted.split("_")} & (talk.words["persons"] | talk.words["records"]):
         return Naming(frozenset(), frozenset({"count", stem(counted)}), False)
-    words = [w.lower() for w in _PARTS.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))]
+    spaced = " ".join(_PARTS.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))).lower()
+    for two, one in talk.names_in_two.items():
+        spaced = spaced.replace(two, one)
+    words = spaced.split()
     classes = [talk.classes.get(w, w) for w in words if w not in talk.words["hollow"]]
     kinds = frozenset(c for c in classes if c in talk.words["kinds"])
     persons = any(c in talk.words["persons"] for c in classes)
@@ -91,6 +94,9 @@ def match(slot: str, key: str) -> float:
 def of_seed(seed: Mapping[str, str]) -> list[Fact]:
     """Facts of one person or record of the brief; an enumeration of codes gives one fact each."""
     facts = []
+    kinds = {next(iter(naming(key).kinds), ""): value for key, value in seed.items()}
+    if {"forename", "surname"} <= kinds.keys() and "name" not in kinds:
+        facts.append(Fact("name", f"{kinds['forename']} {kinds['surname']}", "brief"))
     for key, value in seed.items():
         parts = [p.strip() for p in re.split(r"[,;]", value)]
         several = len(parts) > 1 and all(codes(p) == [p] for p in parts)

@@ -131,9 +131,19 @@ def _lists(cleaned: str, talk: Talk) -> tuple[list[Option], str, list[str]]:
 
 def _named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
     """What a sentence asks for; where the labeller finds no kind of value, the phrases that end in one."""
-    names = requested(plain, lex)
+    plain = re.sub(r"\s*\([^()]*\)", "", plain)
+    for two, one in talk.names_in_two.items():
+        plain = plain.replace(two, one)
+    hollow = talk.words["hollow"]
+    names = ["_".join(w for w in n.split("_") if w not in hollow or w == "of") for n in requested(plain, lex)]
+    names = [n for n in names if n.strip("_of")]
     if any(talk.classes.get(w, w) in talk.words["kinds"] for n in names for w in n.split("_")):
         return names
+    return _kinds_named(plain, talk, lex) or names
+
+
+def _kinds_named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
+    """Phrases of a sentence that end in a word for a kind of value."""
     stops = lex.words["slot_stop"] | lex.words["determiners"] | talk.words["hollow"]
     phrases: list[list[str]] = []
     held: list[str] = []
@@ -144,7 +154,20 @@ def _named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
             held = []
         else:
             held.append(word)
-    return ["_".join(p).replace("-", "_") for p in phrases] or names
+    return ["_".join(p).replace("-", "_") for p in phrases]
+
+
+def _own(plain: str, talk: Talk) -> bool:
+    return bool(re.search(talk.single["owned"], plain))
+
+
+def _names_services(plain: str, talk: Talk, lex: lexicon.Lexicon) -> bool:
+    """Whether a sentence enumerates what the agent can do: it helps, or several verbs follow."""
+    if talk.patterns["helps"].search(plain):
+        return True
+    m = talk.patterns["services_base"].search(plain)
+    parts = re.split(rf",|{talk.patterns['and_words'].pattern}", plain[m.end() :]) if m else []
+    return sum(bool(part.split()) and part.split()[0] in lex.forms for part in parts) > 1
 
 
 def _unled(first: str, length: int) -> str:
@@ -222,6 +245,7 @@ def read(text: str) -> Question:
     facts: dict[str, bool | str] = {}
     slots: list[Slot] = []
     inline: list[str] = []
+    surely = False
     chosen = bool(items) and bool(p["chooses"].search(lead.lower()) or p["wants_number"].search(cleaned.lower()))
     for i, s in enumerate(read_all):
         plain, question = s.plain, s.plain.endswith("?")
@@ -238,6 +262,13 @@ def read(text: str) -> Question:
             facts["rejected"] = True
         elif ({"deny", "unavailable"} & s.cues or p["refused_more"].search(plain)) and not (question or p["pending"].search(plain)):
             facts["refused"] = True
+        m = p["type_phrase"].search(plain)
+        if m and not p["type_phrase_not"].search(m[1]):
+            facts["gate"] = True
+            facts.setdefault("word", spoken[i][m.start(1) : m.end(1)] if len(spoken[i]) == len(plain) else m[1])
+            continue
+        if m:
+            continue
         m = p["type_word"].search(plain)
         if m and m[1] in talk.words["yes_words"]:
             facts["gate"] = True
@@ -253,6 +284,7 @@ def read(text: str) -> Question:
             facts["closed"] = True
         if _is_gate(s, talk, lex):
             facts["gate"] = True
+            surely = surely or question
             continue
         if p["not_a_request"].search(plain):
             _, comma, rest = plain.partition(", ")
@@ -268,8 +300,11 @@ def read(text: str) -> Question:
         label = plain.endswith(":") and not items
         if not (question or label or "request" in s.cues or p["imperative"].search(plain) or p["requires"].search(plain)):
             continue
-        if wh and i and p["which"].search(plain) and p["helps"].search(read_all[i - 1].plain):
+        if wh and i and p["which"].search(plain) and _names_services(read_all[i - 1].plain, talk, lex):
             facts["open"] = True
+            continue
+        if question and p["any_of"].search(plain):
+            slots.append(Slot("", f"{spoken[i]} {following}"))
             continue
         if items and (p["chooses"].search(plain)):
             chosen = True
@@ -277,8 +312,12 @@ def read(text: str) -> Question:
             chosen = True
             continue
         alternatives = inline_options(spoken[i], talk) if question or ":" in plain else []
-        names = _named(plain, talk, lex)
-        if len(alternatives) >= 2 and not set("_".join(names).split("_")) & talk.words["identity"]:
+        names = [n for n in _named(plain, talk, lex) if len(n) > 1]
+        if wh and p["which"].search(plain) and not surely and items:
+            facts.pop("gate", None)
+        if alternatives and p["goes_on"].search(alternatives[0].lower()):
+            facts["gate"] = True
+        elif len(alternatives) >= 2 and not set("_".join(names).split("_")) & talk.words["identity"]:
             inline = alternatives
             if wh:
                 slots += [Slot(n, f"{plain} {following}") for n in names[:1]]
@@ -288,16 +327,21 @@ def read(text: str) -> Question:
             slots.append(Slot("", f"{spoken[i]} {following}"))
         elif question:
             facts["yes_no"] = spoken[i]
+    if not slots and not inline and not facts.keys() & {"gate", "offer", "yes_no", "open", "done", "more"}:
+        # A request in words that the lexicon does not know still names what it wants as the customer's own.
+        for i, s in enumerate(read_all):
+            if _own(s.plain, talk) and not p["not_a_request"].search(s.plain):
+                slots += [Slot(n, spoken[i]) for n in _kinds_named(s.plain, talk, lex)]
     options: list[Option] = []
     fields = [_field(o.text.strip("*_ "), talk) for o in items]
     valued = sum(bool({talk.classes.get(w, w) for n in _named(f.lower(), talk, lex) for w in n.split("_")} & talk.words["kinds"]) for f in fields)
     valued += sum("?" in o.text and bool(f) for o, f in zip(items, fields, strict=True))
     if items and 2 * valued > len(items):
         chosen = False
-    if items and not chosen and p["asks_for"].search(lead.lower()) and not facts.get("gate") and (
+    if items and not chosen and p["asks_for"].search(lead.lower()) and not facts.keys() & {"gate", "done"} and (
         2 * valued > len(items) or not p["lists_services"].search(lead.lower())
     ):
-        named = [(requested(f.lower(), lex, item=True) or _named(f.lower(), talk, lex), o.text)
+        named = [(requested(f"{f.lower()}:", lex, item=True) or _named(f.lower(), talk, lex), o.text)
                  for f, o in zip(fields, items, strict=True) if f]
         slots = [Slot(n[0], t) for n, t in named if n] or slots
         facts.pop("yes_no", None)
@@ -308,7 +352,9 @@ def read(text: str) -> Question:
     elif inline:
         options = [Option("", name) for name in inline]
     keyed = bool(options and all(o.key for o in options) and p["wants_number"].search(cleaned.lower()))
-    if not options and not facts.get("gate") and any(p["which"].search(s.wish.lower()) for s in slots):
+    if not options and not facts.get("gate") and any(
+        p["which"].search(s.wish.lower()) or p["any_of"].search(s.wish.lower()) for s in slots
+    ):
         asking = {s.wish for s in slots}
         options = [Option("", name) for name in listing([x for x in spoken if not any(x in wish for wish in asking)] + spoken, talk)]
     return Question(text=cleaned, slots=tuple(slots[:6]), options=tuple(options), items=tuple(items), keyed=keyed, **facts)

@@ -93,6 +93,8 @@ def _service(phrase: str, led_by: str, talk: Talk) -> Service | None:
     if not words or len(words) > MOST_WORDS or not content(text) or talk.patterns["leave_options"].search(text.lower()):
         return None
     first = words[0].lower()
+    if talk.patterns["pronoun_object"].search(text.lower()):
+        return None
     if first in talk.words["service_stop"] and led_by != "item":
         return None
     if words[0][:1].isupper() and not words[0].isupper():
@@ -136,6 +138,8 @@ def services(text: str, greeting: bool = False) -> tuple[Service, ...]:
             continue
         for key, led_by in (("services_base", "base"), ("services_noun", "noun"), ("services_offer", "base")):
             m = p[key].search(low)
+            if key == "services_offer" and not question.refused:
+                continue
             if not m or p["refuse_service"].search(low[: m.end()]):
                 continue
             rest = sentence[m.end() :]

@@ -62,13 +62,20 @@ def calendar(text: str, year: int = 0, language: str = "en") -> date | None:
     return None
 
 
+def _order(text: str) -> re.Match[str] | None:
+    """The order of day, month and year that a text asks for, in letters or in words."""
+    for word, letters in load().order_words.items():
+        text = re.sub(rf"\b{word}\b(?=[-/.])|(?<=[-/.]){word}\b", letters, text, flags=re.I)
+    return _ORDER.search(text)
+
+
 def dressed(day: date, like: str) -> str:
     """A day in the order that a text asks for or shows.
 
     >>> dressed(date(2025, 5, 2), "as DD/MM/YYYY"), dressed(date(2025, 5, 2), "e.g. 14 June")
     ('02/05/2025', '2 May')
     """
-    if m := _ORDER.search(like):
+    if m := _order(like):
         parts = {"d": f"{day.day:02d}", "m": f"{day.month:02d}", "y": f"{day.year}"}
         return m[2].join(parts[m[i][0].lower()] for i in (1, 3, 4))
     if _ISO.search(like):
@@ -166,6 +173,6 @@ def fitted(value: str, wish: str, talk: Talk) -> str:
     day = calendar(value) if kind(value) == "date" else None
     if day and talk.patterns["year_of"].search(low):
         return str(day.year)
-    if day and (_ORDER.search(wish) or _ISO.search(wish)):
+    if day and (_order(wish) or _ISO.search(wish)):
         return dressed(day, wish)
     return value

@@ -22,7 +22,7 @@ _PATTERNS = (
     "new_words services_base services_noun services_offer service_end service_noise refuse_service wants_number type_word "
     "extra_offer pending examples and_words or_openers or_vague cut_option leave_options today last_n first_n "
     "year_of length_wish letters_wish at_least at_most affirmation day_words relation again_same changes press_for wh asks_for "
-    "chooses not_a_request before date_order imperative aux serves which typed proposal requires helps exclaims option_tail who figures sample plea thing"
+    "chooses not_a_request before date_order imperative aux serves which typed proposal requires helps exclaims option_tail who figures sample plea goes_on type_phrase type_phrase_not any_of pronoun_object thing"
 ).split()
 
 
@@ -40,6 +40,8 @@ class Talk(NamedTuple):
     fresh: tuple[tuple[frozenset[str], str], ...]
     """Values for a slot that records something new."""
     spelling: Mapping[str, str]
+    names_in_two: Mapping[str, str]
+    order_words: Mapping[str, str]
     turned: tuple[tuple[re.Pattern, str], ...]
     """Second person to first person."""
     say: Mapping[str, tuple[str, ...]]
@@ -71,10 +73,12 @@ def load(language: str = "en") -> Talk:
         free=tuple((frozenset(words.split()), value) for words, value in data["free"]),
         fresh=tuple((frozenset(words.split()), value) for words, value in data["fresh"]),
         spelling=data["spelling"],
+        names_in_two=data["names_in_two"],
+        order_words=data["order_words"],
         turned=tuple((re.compile(pattern, re.I), words) for pattern, words in data["turned"]),
         say={key: tuple(lines) for key, lines in data["say"].items()},
         plan=data["plan"],
-        single={key: str(data[key]) for key in ("or", "or_list", "and_list", "plural", "change_default", "any_will_do", "fallback_date")},
+        single={key: str(data[key]) for key in ("or", "or_list", "and_list", "plural", "owned", "change_default", "any_will_do", "fallback_date")},
     )
 
 

@@ -84,8 +84,10 @@ def find_once(s: Talk, origin: str, destination: str, day: str) -> list[Option]:
 def _picked(s: Talk, key: str, options: list[Option], cabin: str, origin: str, destination: str, day: str) -> Option | None:
     slots, r = s.task.slots, s.reading.slots
     asked = s.task.asked == key
-    numbers = (r.get("flights") if asked else None) or ([] if slots.get(key) else slots.get("flights")) or []
-    numbers = [n for n in numbers if (n not in slots.get("_used", []) or asked)]
+    # A flight of this direction that is named later is a change of mind.
+    other = "flights" in s.changed and any(_flies(s, n, origin, destination) for n in r.get("flights") or [])
+    numbers = (r.get("flights") if asked or other else None) or ([] if slots.get(key) else slots.get("flights")) or []
+    numbers = [n for n in numbers if n not in slots.get("_used", []) or asked or other]
     if numbers:
         match = next((o for o in options if {f["flight_number"] for f in o} <= set(numbers)), None)
         if match:
@@ -113,6 +115,11 @@ def _picked(s: Talk, key: str, options: list[Option], cabin: str, origin: str, d
     if asked and s.reading.answer == "yes" and len(shown) == 1:
         return shown[0]
     return None
+
+
+def _flies(s: Talk, number: str, origin: str, destination: str) -> bool:
+    flight = s.tools.data["flights"].get(number)
+    return flight is not None and (flight["origin"] == origin or flight["destination"] == destination)
 
 
 def _not_offered(s: Talk, key: str, number: str, asked: bool, origin: str, destination: str, day: str) -> Option | None:

@@ -44,9 +44,9 @@ class Tools:
         try:
             result = getattr(self, name)(**arguments)
         except ToolError as error:
-            self.log.add("tool", name=name, arguments=arguments, error=str(error))
+            self.log.add("tool", name=name, capability=self.log.capability, arguments=arguments, error=str(error))
             raise
-        self.log.add("tool", name=name, arguments=copy.deepcopy(arguments), result=copy.deepcopy(result))
+        self.log.add("tool", name=name, capability=self.log.capability, arguments=copy.deepcopy(arguments), result=copy.deepcopy(result))
         return result
 
     # ---- reads
