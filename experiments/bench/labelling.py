@@ -41,6 +41,7 @@ from agenteval.tester.rules.acts import read_sentence  # noqa: E402
 from agenteval.tester.rules.labeller import label  # noqa: E402
 from agenteval.tester.rules.lexicon import load  # noqa: E402
 from agenteval.tester.rules.text import clean, delexicalise  # noqa: E402
+from agenteval.types import is_gate  # noqa: E402
 
 RESAMPLES = 2000
 GATE_WORD = "request_confirmation"
@@ -54,11 +55,6 @@ class Item(NamedTuple):
     truth: str
     label: str
     text: str
-
-
-def is_gate(name: str) -> bool:
-    """Tell whether a label opens a gate, by the naming convention of the labeller."""
-    return name.startswith(GATE_WORD) or f"_and_{GATE_WORD}" in name
 
 
 def rows_of(path: Path) -> list[dict]:

@@ -13,7 +13,7 @@ from typing import Any
 from agenteval.tester.rules import lexicon
 from agenteval.tester.rules.acts import mark, tasks_in
 from agenteval.tester.rules.answers import Scene, answer, human, introduced
-from agenteval.tester.rules.facts import identifying, naming, seed_in, uses
+from agenteval.tester.rules.facts import identifying, mentions, naming, of_seed, seed_in, uses
 from agenteval.tester.rules.likeness import resembles, words
 from agenteval.tester.rules.questions import Slot, outcomes, read
 from agenteval.tester.rules.services import Service, alike, content, meant, named, request
@@ -59,7 +59,7 @@ def reply(inputs: Mapping[str, Any]) -> dict[str, Any]:
         return again
     if phase == "capability_discovery":
         return _discover(text, earlier, scene, talk)
-    return _pursue(plan, earlier, scene, talk)
+    return _pursue(plan, earlier, seeds, scene, talk)
 
 
 def stuck(turns: Sequence[Mapping[str, Any]]) -> bool:
@@ -139,7 +139,9 @@ def _known(scene: Scene, earlier: Sequence[Mapping[str, Any]]) -> list[Service]:
     return named(scene.greeting, texts)
 
 
-def _pursue(plan: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]], scene: Scene, talk: Talk) -> dict[str, Any]:
+def _pursue(
+    plan: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, str]], scene: Scene, talk: Talk
+) -> dict[str, Any]:
     """Carry one request through; without phases, one after the other."""
     text = f"{plan['objective']}\n{plan['strategy']}"
     known = _known(scene, earlier)
@@ -155,7 +157,7 @@ def _pursue(plan: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]], scene
             return _go("Nothing is known yet about what the agent can do.", f"{greet}, {say(talk, 'discover', scene.key)}")
         if any(alike(s.words, content(goal)) > 0.99 for s in known) and read(scene.greeting).keyed:
             return _go("The greeting is a menu.", answer(scene).message)
-        first = introduced(scene, _first_slots(earlier), _choices(earlier, goal), talk) if _hurry(earlier, goal) else goal
+        first = introduced(scene, _first_slots(earlier), _choices(earlier, goal, seeds), talk) if _hurry(earlier, goal) else goal
         return _go("The request of this session.", first if not _plain_start(first) else f"{greet}. {first}")
     if not goal:
         if len(scene.turns) >= 2 and not read(scene.last).asks:
@@ -225,8 +227,9 @@ def _cut(earlier: Sequence[Mapping[str, Any]], goal: str) -> list[Mapping[str, A
             and any(alike(about, content(text)) > 0.9 for text in meant(s))]
 
 
-def _choices(earlier: Sequence[Mapping[str, Any]], goal: str) -> list[str]:
+def _choices(earlier: Sequence[Mapping[str, Any]], goal: str, seeds: Sequence[Mapping[str, str]]) -> list[str]:
     """Ordinary choices of the last session that ran out of turns, to be made at once this time."""
+    personal = [fact.value for seed in seeds for fact in of_seed(seed)]
     found: dict[str, str] = {}
     for session in _cut(earlier, goal)[-1:]:
         replies = [session["greeting"], *(t["agent"] for t in session["turns"])]
@@ -234,7 +237,7 @@ def _choices(earlier: Sequence[Mapping[str, Any]], goal: str) -> list[str]:
             slots, after = read(before).slots, read(turn["agent"])
             if len(slots) == 1 and slots[0].name and not identifying(slots[0]) and not (after.refused or after.rejected):
                 value = turn["user"].rstrip(".").removesuffix(", please")
-                if len(value.split()) <= 4 and not value.endswith("?"):
+                if len(value.split()) <= 4 and not value.endswith("?") and not any(mentions(value, v) for v in personal):
                     found[human(slots[0])] = value
     return [f"{name[0].upper()}{name[1:]}: {value}." for name, value in found.items()]
 
