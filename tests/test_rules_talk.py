@@ -86,7 +86,9 @@ def test_sessions_do_not_go_round_in_circles(make):
     traces, _ = explore(make, rounds=6)
     for trace in traces:
         replies = [t.agent for t in trace.turns]
-        assert not any(replies[i] == replies[i + 1] == replies[i + 2] == replies[i + 3] for i in range(len(replies) - 3))
+        assert not any(
+            replies[i] == replies[i + 1] == replies[i + 2] == replies[i + 3] for i in range(len(replies) - 3)
+        )
 
 
 def test_the_naive_arm_asks_for_what_the_greeting_names():
@@ -126,7 +128,10 @@ def test_details_that_are_asked_for(text, slots):
         ("Would you like standard or express delivery?", ["standard", "express delivery"]),
         ("Which one?\n1) Mon 12 May\n2) Tue 13 May", ["Mon 12 May", "Tue 13 May"]),
         ("We have workshops in Dublin, Cork and Galway - where do you want to go?", ["Dublin", "Cork", "Galway"]),
-        ("You could move to Flex (20 GB), Family (60 GB) or Unlimited. Which of those appeals to you?", ["Flex", "Family", "Unlimited"]),
+        (
+            "You could move to Flex (20 GB), Family (60 GB) or Unlimited. Which of those appeals to you?",
+            ["Flex", "Family", "Unlimited"],
+        ),
         ("Press 1 for billing, 2 for support.", ["billing", "support"]),
     ],
 )
@@ -140,13 +145,18 @@ def test_options_that_are_offered(text, options):
      "Does everything look right, and may I place this now?", "Please reply YES to continue.", "Do you really want to cancel?"],
 )  # fmt: skip
 def test_gates_are_confirmed(text):
-    reply = answer(Scene(SEED, "I want to cancel my visit.", "", [{"user": "I want to cancel my visit.", "agent": text}], 0))
+    reply = answer(
+        Scene(SEED, "I want to cancel my visit.", "", [{"user": "I want to cancel my visit.", "agent": text}], 0)
+    )
     assert reply.kind == "confirm"
     assert reply.message.lower().startswith(("yes", "confirm"))
 
 
 def test_a_value_is_repeated_bare_then_given_up():
-    turns = [{"user": "Hello", "agent": "What is your member number?"}, {"user": "It is M-10234.", "agent": "That number is not valid."}]
+    turns = [
+        {"user": "Hello", "agent": "What is your member number?"},
+        {"user": "It is M-10234.", "agent": "That number is not valid."},
+    ]
     assert answer(Scene(SEED, "I want to renew.", "", turns, 0)).message == "M-10234"
     turns.append({"user": "M-10234", "agent": "That number is not valid."})
     reply = answer(Scene(SEED, "I want to renew.", "", turns, 0))
@@ -249,29 +259,47 @@ TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=200),
 
 
 @settings(max_examples=150, deadline=None)
-@given(greeting=TEXTS, replies=st.lists(st.tuples(TEXTS, TEXTS), max_size=4), phase=st.sampled_from(["", *DEFAULTS]), seeded=st.booleans())
+@given(
+    greeting=TEXTS,
+    replies=st.lists(st.tuples(TEXTS, TEXTS), max_size=4),
+    phase=st.sampled_from(["", *DEFAULTS]),
+    seeded=st.booleans(),
+)
 def test_nothing_that_an_agent_says_breaks_the_customer(greeting, replies, phase, seeded):
     brief = {"domain": "", "seeds": [SEED] if seeded else []}
     turns = [{"turn": n, "user": u[:80] or "hm", "agent": a} for n, (u, a) in enumerate(replies, 1)]
     plan = DEFAULTS.get(phase, NAIVE)
     past = [{"id": "s", "greeting": greeting, "turns": turns, "phase": "happy_path", "objective": "", "strategy": ""}]
     conversation = {"greeting": greeting, "turns": turns}
-    inputs = {"plan": {**plan._asdict(), "turns_left": 3}, "brief": brief, "earlier": past if phase else [], "conversation": conversation}
+    inputs = {
+        "plan": {**plan._asdict(), "turns_left": 3},
+        "brief": brief,
+        "earlier": past if phase else [],
+        "conversation": conversation,
+    }
     said = driver.reply(inputs)
     assert said == driver.reply(inputs)
     reply = driver_role.Reply.model_validate(said)
     assert reply.message.strip() or reply.done
     assert len(reply.message) < 4000
     planner_role.Reply.model_validate(planner.reply({"brief": brief, "phases": {}, "sessions": past}))
-    steps = [{"step": 1, "text": "Hello", "part": "route", "expects": greeting}, {"step": 2, "text": "Yes", "part": "perturbation", "expects": ""}]
+    steps = [
+        {"step": 1, "text": "Hello", "part": "route", "expects": greeting},
+        {"step": 2, "text": "Yes", "part": "perturbation", "expects": ""},
+    ]
     stepped = [{**t, "step": 0} for t in turns]
-    run = {"test": {"goal": "", "steps": steps, "turns_left": 4}, "brief": brief, "conversation": {"greeting": greeting, "turns": stepped}}
+    run = {
+        "test": {"goal": "", "steps": steps, "turns_left": 4},
+        "brief": brief,
+        "conversation": {"greeting": greeting, "turns": stepped},
+    }
     acted = runner_role.Reply.model_validate(runner.reply(run))
     assert 0 <= acted.step <= 2
 
 
 def test_the_driver_stops_on_silence_and_on_endless_repetition():
     for text in ("", "Welcome!", "What is your order number?"):
+
         class Stone:
             def reset(self):
                 return ""

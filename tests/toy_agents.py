@@ -40,7 +40,14 @@ class Library:
                 return f"{done} Is there anything else?"
             self.stage, self.task = "", ""
             return "All right, nothing was changed. Anything else I can do?"
-        task = next((t for t, w in (("renew", "renew|extend"), ("reserve", "reserv"), ("fine", "fine|pay")) if re.search(w, low)), "")
+        task = next(
+            (
+                t
+                for t, w in (("renew", "renew|extend"), ("reserve", "reserv"), ("fine", "fine|pay"))
+                if re.search(w, low)
+            ),
+            "",
+        )
         if re.search(r"what (do|info)|need", low) and "?" in low and task:
             return "For that I need your membership number and your date of birth."
         if task and not self.task:
@@ -76,7 +83,9 @@ class Library:
         if not title:
             if self.task == "renew":
                 return f"You have {len(titles)} book(s) out: {', '.join(titles)}. Which one is to be renewed?"
-            return "Which title would you like? On the shelf right now there are, for example, Normal People or Milkman."
+            return (
+                "Which title would you like? On the shelf right now there are, for example, Normal People or Milkman."
+            )
         self.title, self.stage = title, "sure"
         self.log.append(f"gate:{self.task}")
         verb = "renew" if self.task == "renew" else "put a hold on"
@@ -147,7 +156,11 @@ class Clinic:
                 return f"Please type {wanted} to continue."
             self.log.append(f"done:{self.task}")
             self.stage = "end"
-            return "Your appointment is booked. Reference SD-5521." if self.task == "book" else "Your appointment has been cancelled."
+            return (
+                "Your appointment is booked. Reference SD-5521."
+                if self.task == "book"
+                else "Your appointment has been cancelled."
+            )
         self.stage = "menu"
         return self.menu()
 
@@ -181,7 +194,11 @@ class Parcels:
                     return f"**All done!** Your parcel now arrives on {self.day}. 📦\n\nNeed a hand with anything else?"
                 return "**Claim filed.** You'll hear from our team within 5 working days.\n\nNeed a hand with anything else?"
             return "No worries, I've left everything as it was. Need a hand with anything else?"
-        for task, words in (("track", r"track\b|where is|status"), ("redeliver", r"delivery\b(?! postcode)|rearrang"), ("claim", "damag|claim|broken")):
+        for task, words in (
+            ("track", r"track\b|where is|status"),
+            ("redeliver", r"delivery\b(?! postcode)|rearrang"),
+            ("claim", "damag|claim|broken"),
+        ):
             if not self.task and re.search(words, low):
                 self.task = task
         if not self.task:
@@ -208,7 +225,11 @@ class Parcels:
         if self.task == "track":
             self.task = ""
             self.log.append("done:track")
-            where = "was delivered yesterday" if self.delivered[self.parcel] else "is at our Dublin depot and goes out tomorrow"
+            where = (
+                "was delivered yesterday"
+                if self.delivered[self.parcel]
+                else "is at our Dublin depot and goes out tomorrow"
+            )
             return f"Your parcel **{self.parcel}** {where}. Need a hand with anything else?"
         if self.task == "redeliver":
             if self.delivered[self.parcel]:
@@ -231,7 +252,9 @@ class Parcels:
                 return "Oh no, sorry to hear that! Could you describe what's wrong with the item?"
         self.ready = True
         self.log.append("gate:claim")
-        return f"Thanks. I'm about to submit a damage claim for {self.parcel}: “{self.damage[:60]}”. Shall I send it off?"
+        return (
+            f"Thanks. I'm about to submit a damage claim for {self.parcel}: “{self.damage[:60]}”. Shall I send it off?"
+        )
 
 
 class PhoneShop:
@@ -278,7 +301,9 @@ class PhoneShop:
             seed = next((s for s in self.seeds if s["email"] in low or s["account_no"] in low), None)
             if not seed:
                 if "@" in low:
-                    return "Hmm, that e-mail address isn't registered with us. Is there another one you might have used?"
+                    return (
+                        "Hmm, that e-mail address isn't registered with us. Is there another one you might have used?"
+                    )
                 return "Sure thing! So I can find you in our system, what's the e-mail address or account number on your account?"
             self.who = seed["full_name"]
         if self.task == "plan":
@@ -362,7 +387,9 @@ class Hotel:
             elif re.search(r"\b(no|thank|bye)", low) and "?" not in low:
                 return "Thank you for calling. Goodbye."
             else:
-                return "I take new bookings, and for existing ones I can cancel a stay or add breakfast. What is it about?"
+                return (
+                    "I take new bookings, and for existing ones I can cancel a stay or add breakfast. What is it about?"
+                )
         if self.task == "book":
             return self.book(text, low)
         if "ref" not in self.kept:
@@ -447,7 +474,9 @@ class Energy:
         if not self.task:
             if re.search(r"what|which|how|need", low) and "?" in low and not re.search(r"can you help me to", low):
                 return "Submitting a reading requires your contract number and the surname of the contract holder. The same goes for all other concerns."
-            self.task = next((t for t, w in (("reading", "reading"), ("tariff", "tariff"), ("move", "mov")) if w in low), "")
+            self.task = next(
+                (t for t, w in (("reading", "reading"), ("tariff", "tariff"), ("move", "mov")) if w in low), ""
+            )
             if not self.task:
                 return "Your message was not understood. Possible concerns: meter reading, tariff, moving house."
         if self.stage == "contract":
@@ -528,7 +557,11 @@ class Theatre:
                 return "Fantastic, I've taken care of it – a confirmation is on its way to your inbox! Anything else on your mind?"
             self.task, self.kept = "", {}
             return "No problem, we'll leave it there. Anything else on your mind?"
-        for task, words in (("exchange", "exchang|swap"), ("gift", "gift|voucher"), ("buy", r"\bbuy|tickets? for|\bbook")):
+        for task, words in (
+            ("exchange", "exchang|swap"),
+            ("gift", "gift|voucher"),
+            ("buy", r"\bbuy|tickets? for|\bbook"),
+        ):
             if not self.task and re.search(words, low) and "what" not in low:
                 self.task = task
         if not self.task:

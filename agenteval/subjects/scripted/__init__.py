@@ -3,7 +3,7 @@
 >>> chat = open_scripted("airline", seed=3)
 >>> bool(chat.reset()), bool(chat.invoke("I want to cancel a reservation"))
 (True, True)
->>> [event["guard"] for event in chat.log if event["event"] == "guard"]
+>>> [event["guard"] for event in chat.log if event.get("outcome") == "failed"]
 ['user_id_required']
 
 A subject is deterministic: domain, wording, fault and seed settle every byte. The seed chooses words, never behaviour.
@@ -48,7 +48,9 @@ def open_scripted(domain: str, *, wording: str = "a", fault: str | None = None, 
     _known("wording", wording, wordings(domain))
     if fault is not None:
         _known("fault", fault, sorted(faults(domain)))
-    return ScriptedChat(module.DOMAIN, load(module.FOLDER / "wordings" / f"{wording}.yaml"), guards(domain), fault=fault, seed=seed)
+    return ScriptedChat(
+        module.DOMAIN, load(module.FOLDER / "wordings" / f"{wording}.yaml"), guards(domain), fault=fault, seed=seed
+    )
 
 
 def wordings(domain: str) -> list[str]:
@@ -88,4 +90,3 @@ def _table(path: Path) -> dict[str, dict[str, str]]:
 
     rows = yaml.safe_load(path.read_text("utf-8"))
     return {key: dict(zip(("capability", "kind", "rule", "visible"), row, strict=True)) for key, row in rows.items()}
-

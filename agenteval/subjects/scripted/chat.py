@@ -25,8 +25,15 @@ class ScriptedChat:
         Chooses the wording, never the behaviour.
     """
 
-    def __init__(self, domain: Domain, words: dict[str, list[str]], guards: dict[str, dict[str, str]], *,
-                 fault: str | None, seed: int):
+    def __init__(
+        self,
+        domain: Domain,
+        words: dict[str, list[str]],
+        guards: dict[str, dict[str, str]],
+        *,
+        fault: str | None,
+        seed: int,
+    ):
         self._domain, self._words, self._guards, self._fault, self._seed = domain, words, guards, fault, seed
         self._session = 0
         self._talk: Talk | None = None

@@ -132,6 +132,10 @@ class Talk:
                 return
             self._present(act, shown, values)
         same = task.gate == shown
+        if "hold" in reading.flags and same:
+            self.guard(guard, False)
+            self.say("on_hold")
+            raise Pause
         if reading.answer == "no" and same:
             if self.guard("decline_respected", False):
                 return
@@ -143,7 +147,12 @@ class Talk:
                 return
             self._present(act, shown, values)
         if reading.answer == "yes" and "but" not in reading.flags:
-            for passed in ("decline_respected", "reconfirm_after_change", *(["gate_after_detour"] if task.detoured else [])):
+            for passed in (
+                "nothing_pending",
+                "decline_respected",
+                "reconfirm_after_change",
+                *(["gate_after_detour"] if task.detoured else []),
+            ):
                 self.guard(passed, True)
             self.guard(guard, True)
             return
@@ -200,12 +209,16 @@ class Talk:
         return self.task is not None and self.task.state == "open"
 
     def _abandoned(self) -> bool:
-        """"Never mind", "cancel that" while something else is under way: the task is dropped, or the gate hears a no."""
+        """ "Never mind", "cancel that" while something else is under way: the task is dropped, or the gate hears a no."""
         reading = self.reading
         if not self._open() or reading.slots.get("reservations"):
             return False
         # "Cancel it" means the reservation when one is being talked about, and what is under way when there is none.
-        if "cancel_that" in reading.flags and self.task.name != "cancel" and (self.task.asked == "confirm" or not self.task.slots.get("reservation")):
+        if (
+            "cancel_that" in reading.flags
+            and self.task.name != "cancel"
+            and (self.task.asked == "confirm" or not self.task.slots.get("reservation"))
+        ):
             reading.intents = [i for i in reading.intents if i != "cancel"]
         elif "abandon" not in reading.flags:
             return False
@@ -263,6 +276,7 @@ class Talk:
             self.domain.merge(self, task)
         self.waiting[:0] = tasks[1:]
         self.log.add("state", change="task_begun", task=self.task.name)
+        self.guard("topic_scope", True)
 
     def _apart(self, names: list[str]) -> list[str]:
         """Intents that are no mere part of another one: "book a flight from A to B" is no search besides."""
@@ -285,14 +299,23 @@ class Talk:
             self.task.slots["ground"] = task.name
             self._run()
             return False
-        pressed = task.state == "refused" and ({"press", "correction", "but"} & reading.flags or reading.slots.get("claims"))
+        pressed = task.state == "refused" and (
+            {"press", "correction", "but"} & reading.flags or reading.slots.get("claims")
+        )
         if reading.answer == "no" and not self.changed and not pressed:
             self.say("anything_else_no")
             return False
-        if (task.state == "refused" and (pressed or self.changed)) or (task.state == "done" and task.name in self.domain.lookups and self.changed):
+        if (task.state == "refused" and (pressed or self.changed)) or (
+            task.state == "done" and task.name in self.domain.lookups and self.changed
+        ):
             task.state = "open"
             return True
-        if reading.answer == "yes" and not self.changed and {"thanks"} & reading.flags == set() and task.state == "done":
+        if (
+            reading.answer == "yes"
+            and not self.changed
+            and {"thanks"} & reading.flags == set()
+            and task.state == "done"
+        ):
             if self.guard("nothing_pending", False):
                 task.state, self.reading = "open", Reading("")
                 self.facts["repeat"] = True
@@ -304,7 +327,14 @@ class Talk:
 
     def _note_misunderstanding(self) -> None:
         reading = self.reading
-        if self.said or self.changed or reading.intents or reading.answer or self.task.asked is None or self._said_values():
+        if (
+            self.said
+            or self.changed
+            or reading.intents
+            or reading.answer
+            or self.task.asked is None
+            or self._said_values()
+        ):
             return
         if "smalltalk" in reading.flags:
             self.say("smalltalk")

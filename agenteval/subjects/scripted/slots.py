@@ -21,12 +21,56 @@ class Found(NamedTuple):
     at: int
 
 
-NUMBERS = {"zero": 0, "no": 0, "none": 0, "a": 1, "an": 1, "one": 1, "single": 1, "two": 2, "couple": 2, "both": 2, "three": 3,
-           "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}
+NUMBERS = {
+    "zero": 0,
+    "no": 0,
+    "none": 0,
+    "a": 1,
+    "an": 1,
+    "one": 1,
+    "single": 1,
+    "two": 2,
+    "couple": 2,
+    "both": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+    "eleven": 11,
+    "twelve": 12,
+}
 NUMBER = r"(?<![\w-])(?:-?\d{1,3}(?![\w])|" + "|".join(NUMBERS) + r")(?![\w])"
-ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
+ORDINALS = {
+    "first": 1,
+    "1st": 1,
+    "second": 2,
+    "2nd": 2,
+    "third": 3,
+    "3rd": 3,
+    "fourth": 4,
+    "4th": 4,
+    "fifth": 5,
+    "5th": 5,
+}
 
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 _MONTH = "|".join(f"{m[:3]}(?:{m[3:]})?" if m != "september" else "sept?(?:ember)?" for m in _MONTHS)
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DATE = re.compile(
@@ -47,7 +91,9 @@ def dates(text: str, today: str) -> list[Found]:
     for match in _DATE.finditer(text):
         kind, raw = match.lastgroup, match.group()
         # "Saturday, September 20" is one date: the weekday adds nothing.
-        if kind == "word" and _DATE.match(text, match.end() + len(re.match(r"[, ]*(?:the )?", text[match.end():]).group())):
+        if kind == "word" and _DATE.match(
+            text, match.end() + len(re.match(r"[, ]*(?:the )?", text[match.end() :]).group())
+        ):
             continue
         out.append(Found(_day(kind or "", raw, date.fromisoformat(today)), raw, match.start()))
     return out
@@ -111,7 +157,10 @@ def counts(text: str, nouns: str) -> list[Found]:
     >>> [f.value for f in counts("two checked bags and 3 people", "bags?")]
     ['2']
     """
-    pattern = re.compile(rf"({NUMBER})(?:\s+(?!{NUMBER}|(?:for|on|at|to|and|in|with|or|my|is)\b)[a-z-]+){{0,2}}?\s+(?:{nouns})\b", re.IGNORECASE)
+    pattern = re.compile(
+        rf"({NUMBER})(?:\s+(?!{NUMBER}|(?:for|on|at|to|and|in|with|or|my|is)\b)[a-z-]+){{0,2}}?\s+(?:{nouns})\b",
+        re.IGNORECASE,
+    )
     return [Found(str(number(m.group(1))), m.group(), m.start()) for m in pattern.finditer(text)]
 
 
@@ -122,13 +171,17 @@ def bare_number(text: str) -> int | None:
 
 
 def ordinal(text: str) -> int | None:
-    """"the second one", "option 3", "number 2", "#1": the place in a list, "last" is -1."""
+    """ "the second one", "option 3", "number 2", "#1": the place in a list, "last" is -1."""
     match = re.search(r"(?:option|choice|number|no\.|#)\s*(\d{1,2}|one|two|three|four|five)\b", text, re.IGNORECASE)
     if match:
         return number(match.group(1))
     place = r"(first|1st|second|2nd|third|3rd|fourth|4th|fifth|5th|last)"
     # "first tell me ..." and "second thoughts" choose nothing.
-    match = re.search(rf"\bthe (?:very )?{place}\b(?!\s+(?:class|name))|\b{place}(?:\s+(?:one|option|flight|choice|booking|reservation|trip)\b|\W*$)", text, re.IGNORECASE)
+    match = re.search(
+        rf"\bthe (?:very )?{place}\b(?!\s+(?:class|name))|\b{place}(?:\s+(?:one|option|flight|choice|booking|reservation|trip)\b|\W*$)",
+        text,
+        re.IGNORECASE,
+    )
     if match:
         word = (match.group(1) or match.group(2)).lower()
         return -1 if word == "last" else ORDINALS[word]

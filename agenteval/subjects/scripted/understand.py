@@ -14,7 +14,22 @@ from pathlib import Path
 from typing import Any
 
 HEARD = 4000
-FLAGS = ("thanks", "bye", "greeting", "smalltalk", "press", "unknown", "help", "correction", "again", "but", "abandon", "cancel_that", "price")
+FLAGS = (
+    "thanks",
+    "bye",
+    "greeting",
+    "smalltalk",
+    "press",
+    "unknown",
+    "help",
+    "correction",
+    "again",
+    "but",
+    "abandon",
+    "cancel_that",
+    "price",
+    "hold",
+)
 
 
 @dataclass
@@ -35,8 +50,11 @@ class Reading:
 
     @property
     def question(self) -> bool:
-        return "?" in self.text or bool(re.match(r"\W*(?:what|how|when|why|which|who|where|is|are|can|could|do|does|will|would)\b",
-                                                 self.text.lower()))
+        return "?" in self.text or bool(
+            re.match(
+                r"\W*(?:what|how|when|why|which|who|where|is|are|can|could|do|does|will|would)\b", self.text.lower()
+            )
+        )
 
 
 def tidy(text: str) -> str:

@@ -31,7 +31,9 @@ def load(path: Path) -> dict[str, list[str]]:
     return yaml.safe_load(path.read_text("utf-8"))
 
 
-def render(wording: dict[str, list[str]], said: list[tuple[str, dict[str, Any]]], *, seed: int, session: int, turn: int) -> str:
+def render(
+    wording: dict[str, list[str]], said: list[tuple[str, dict[str, Any]]], *, seed: int, session: int, turn: int
+) -> str:
     """One visible reply."""
     style = derive_seed(seed, session, "style")
     parts = []
@@ -64,7 +66,10 @@ def _fill(template: str, values: dict[str, Any], wording: dict[str, list[str]], 
     def value(match: re.Match[str]) -> str:
         item = values[match.group(1)]
         if isinstance(item, list):
-            return _items([_fill(wording[act][pick % len(wording[act])], facts, wording, pick, style) for act, facts in item], pick)
+            return _items(
+                [_fill(wording[act][pick % len(wording[act])], facts, wording, pick, style) for act, facts in item],
+                pick,
+            )
         return _figures(str(item), style)
 
     return PLACEHOLDER.sub(value, template)
@@ -87,10 +92,16 @@ def _figures(text: str, style: int) -> str:
             return match.group()
         if style // 3 % 3 == 0:
             return match.group()
-        return f"{_MONTHS[month - 1]} {number}, {year}" if style // 3 % 3 == 1 else f"{number} {_MONTHS[month - 1][:3]} {year}"
+        return (
+            f"{_MONTHS[month - 1]} {number}, {year}"
+            if style // 3 % 3 == 1
+            else f"{number} {_MONTHS[month - 1][:3]} {year}"
+        )
 
     def clock(match: re.Match[str]) -> str:
         hour, minute = int(match.group(1)), match.group(2)
-        return f"{hour:02d}:{minute}" if style // 11 % 2 else f"{hour % 12 or 12}:{minute} {'am' if hour < 12 else 'pm'}"
+        return (
+            f"{hour:02d}:{minute}" if style // 11 % 2 else f"{hour % 12 or 12}:{minute} {'am' if hour < 12 else 'pm'}"
+        )
 
     return _TIME.sub(clock, _ISO.sub(day, text))

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agenteval.tester.rules.choices import best_option, candidates, label
+from agenteval.tester.rules.enumerations import Option
 from agenteval.tester.rules.facts import Fact, identifying, mentions, naming, of_seed, told, values
 from agenteval.tester.rules.likeness import words
-from agenteval.tester.rules.questions import Option, Question, Slot, outcome, outcomes, read
+from agenteval.tester.rules.questions import Question, Slot, outcome, outcomes, read
 from agenteval.tester.rules.services import alike, content, meant, menu
 from agenteval.tester.rules.talk import Talk, load, say
 
@@ -105,8 +106,15 @@ def _given(slot: Slot, place: int, question: Question, scene: Scene, talk: Talk)
                 return value, "new"
     known = values(slot, facts_of(scene), talk)
     if identifying(slot):
-        if question.options and not any(v for v in known if mentions(question.text, v)) and place == 0 and not naming(slot.name).kinds:
-            return label(best_option(question.options, content(scene.goal), spoken, again if trouble else 0), talk), "choice"
+        if (
+            question.options
+            and not any(v for v in known if mentions(question.text, v))
+            and place == 0
+            and not naming(slot.name).kinds
+        ):
+            return label(
+                best_option(question.options, content(scene.goal), spoken, again if trouble else 0), talk
+            ), "choice"
         unsaid = [v for v in known if not mentions(spoken, v)]
         said = [v for v in known if mentions(spoken, v)]
         if said and not trouble and sum(mentions(u, said[0]) for u in scene.said) < 2:
@@ -139,13 +147,19 @@ def _details(question: Question, scene: Scene, talk: Talk) -> Answer:
         slot, value, kind = rows[0]
         name = human(slot)
         if kind in ("fact", "new"):
-            return Answer(f"The agent asks for the {name}, which is known.", say(talk, "give_one", key, slot=name, value=value), "give")
+            return Answer(
+                f"The agent asks for the {name}, which is known.",
+                say(talk, "give_one", key, slot=name, value=value),
+                "give",
+            )
         if kind == "bare":
             return Answer(f"The agent wants the {name} and nothing else.", value, "give")
         if kind == "any":
             return Answer("Any choice will do.", value, "choose")
         if kind == "choice":
-            return Answer(f"An ordinary choice of {name or 'an answer'}.", _chosen(value, question, talk, key), "choose")
+            return Answer(
+                f"An ordinary choice of {name or 'an answer'}.", _chosen(value, question, talk, key), "choose"
+            )
         if kind == "which":
             return Answer("Nothing is known to choose from.", say(talk, "which_ones", key), "nudge")
         if kind == "only":
@@ -153,7 +167,9 @@ def _details(question: Question, scene: Scene, talk: Talk) -> Answer:
         if _times(scene, slot):
             listed = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in scene.seed.items())
             if listed and not all(mentions("\n".join(scene.said), v) for v in scene.seed.values()):
-                return Answer(f"The {name} is not known, other details are.", say(talk, "identify", key, facts=listed), "give")
+                return Answer(
+                    f"The {name} is not known, other details are.", say(talk, "identify", key, facts=listed), "give"
+                )
         return Answer(f"The {name} is not known.", say(talk, "lack", key, slot=name or "answer"), "lack")
     parts, lacking = [], []
     for slot, value, kind in rows:
@@ -168,7 +184,11 @@ def _details(question: Question, scene: Scene, talk: Talk) -> Answer:
     if not parts:
         return Answer("Nothing is known to choose from.", say(talk, "which_ones", key), "nudge")
     text = ", ".join(parts)
-    return Answer("Several details are asked for.", f"{text[0].upper()}{text[1:]}.", "lack" if len(lacking) == len(parts) else "give")
+    return Answer(
+        "Several details are asked for.",
+        f"{text[0].upper()}{text[1:]}.",
+        "lack" if len(lacking) == len(parts) else "give",
+    )
 
 
 def _chosen(value: str, question: Question, talk: Talk, key: Any) -> str:
@@ -184,14 +204,18 @@ def _option(question: Question, scene: Scene, talk: Talk, services: bool) -> Ans
     key = (scene.key, len(scene.turns))
     said = "\n".join(scene.said)
     known = [f.value for f in of_seed(scene.seed)] + list(scene.records)
-    options = [o for o in question.options if not talk.patterns["leave_options"].search(o.text.lower())] or list(question.options)
+    options = [o for o in question.options if not talk.patterns["leave_options"].search(o.text.lower())] or list(
+        question.options
+    )
     about = content(scene.goal)
     own = next((o for o in options if any(len(v) > 2 and mentions(o.text, v) for v in known)), None)
     if services and scene.goal and max(alike(content(o.text), about) for o in options) < 0.5 and not scene.asked:
         return Answer("None of the listed services is meant.", scene.goal, "goal")
     before = sum(set(read(r).options) == set(question.options) for r in scene.replies[:-1])
     skip = before if question.rejected or question.refused or (scene.repeated and before > 1) else 0
-    option = own if own and not skip else best_option(options, about if services or not skip else frozenset(), said, skip)
+    option = (
+        own if own and not skip else best_option(options, about if services or not skip else frozenset(), said, skip)
+    )
     typed = any(read(r).keyed for r in scene.replies) or question.misunderstood
     if option.key and (question.keyed or typed or (before and not skip)):
         return Answer("The choice is wanted as a number.", option.key, "choose")
@@ -206,7 +230,9 @@ def answer(scene: Scene) -> Answer:
     talk = load()
     question = read(scene.last)
     key = (scene.key, len(scene.turns))
-    services = bool(question.options) and menu(question, not scene.turns or question.options == read(scene.greeting).options)
+    services = bool(question.options) and menu(
+        question, not scene.turns or question.options == read(scene.greeting).options
+    )
     settled = question.gate or question.offer or services
     if question.rejected and not any(identifying(s) for s in question.slots) and not settled:
         if again := _repeated(question, scene, talk):
@@ -231,7 +257,9 @@ def answer(scene: Scene) -> Answer:
         if again := _repeated(question, scene, talk):
             return again
     if question.yes_no:
-        extra = talk.patterns["extra_offer"].search(question.yes_no.lower()) and not content(question.yes_no) & content(scene.goal)
+        extra = talk.patterns["extra_offer"].search(question.yes_no.lower()) and not content(question.yes_no) & content(
+            scene.goal
+        )
         return Answer("A question for yes or no.", say(talk, "no_extra" if extra else "plain_yes", key), "confirm")
     if outcome(scene.last, scene.replies[-2] if scene.turns else "") == "done":
         return Answer("The request is done.", say(talk, "bye" if question.more else "thanks", key), "bye")

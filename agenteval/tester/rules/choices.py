@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
+from agenteval.tester.rules.enumerations import Option, inline_options
 from agenteval.tester.rules.facts import naming
-from agenteval.tester.rules.questions import Option, Question, Slot, inline_options
+from agenteval.tester.rules.questions import Question, Slot
 from agenteval.tester.rules.services import alike, content, split
 from agenteval.tester.rules.shapes import MONEY, TIME, calendar, dates, dressed, later
 from agenteval.tester.rules.talk import Talk
@@ -54,7 +55,9 @@ def _today(replies: Sequence[str], talk: Talk) -> date | None:
     return None
 
 
-def a_date(slot: Slot, question: Question, replies: Sequence[str], said: str, attempt: int, place: int, talk: Talk) -> str:
+def a_date(
+    slot: Slot, question: Question, replies: Sequence[str], said: str, attempt: int, place: int, talk: Talk
+) -> str:
     """A day that suits what the agent said: offered, within its bounds, or a week after its today."""
     today = _today(replies, talk)
     year = next((d.year for r in reversed(replies) for x in dates(r) if (d := calendar(x))), 0)
@@ -80,7 +83,7 @@ def a_date(slot: Slot, question: Question, replies: Sequence[str], said: str, at
         return dressed(later(min(known), -1 - attempt), question.text)
     if base:
         return dressed(later(base, 7 * (attempt + 1) + 2 * place), question.text)
-    shown = [x for x in dates(slot.wish)] or talk.patterns["date_order"].search(low) or attempt
+    shown = dates(slot.wish) or talk.patterns["date_order"].search(low) or attempt
     day = later(date.fromisoformat(talk.single["fallback_date"]), 7 * max(0, attempt - 1) + 2 * place)
     return dressed(day, question.text) if shown else talk.say["some_day"][place % len(talk.say["some_day"])]
 
@@ -104,7 +107,14 @@ def a_figure(question: Question, replies: Sequence[str], attempt: int) -> str:
 
 
 def candidates(
-    slot: Slot, question: Question, replies: Sequence[str], said: str, about: frozenset[str], attempt: int, place: int, talk: Talk
+    slot: Slot,
+    question: Question,
+    replies: Sequence[str],
+    said: str,
+    about: frozenset[str],
+    attempt: int,
+    place: int,
+    talk: Talk,
 ) -> list[str]:
     """Values for an ordinary choice, best first; empty when nothing sensible is known."""
     parts = naming(slot.name)
@@ -129,7 +139,11 @@ def candidates(
     numeric = slot.name.startswith("number_of") or whole & {"quantity", "total"}
     if numeric and (number := a_number(slot, question, talk)):
         found.insert(0, number)
-    if not found and talk.patterns["figures"].search(slot.wish.lower()) and (figure := a_figure(question, replies, attempt)):
+    if (
+        not found
+        and talk.patterns["figures"].search(slot.wish.lower())
+        and (figure := a_figure(question, replies, attempt))
+    ):
         found.append(figure)
     if not found and (number := a_number(slot, question, talk)):
         found.append(number)

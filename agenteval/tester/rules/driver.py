@@ -79,7 +79,11 @@ def _go(why: str, message: str) -> dict[str, Any]:
 
 
 def _seed(
-    text: str, seeds: Sequence[Mapping[str, str]], turns: Sequence[Mapping[str, Any]], earlier: Sequence[Mapping[str, Any]], key: Any
+    text: str,
+    seeds: Sequence[Mapping[str, str]],
+    turns: Sequence[Mapping[str, Any]],
+    earlier: Sequence[Mapping[str, Any]],
+    key: Any,
 ) -> Mapping[str, str]:
     """The person in play: of the plan, else of this session, else the one used least."""
     if not seeds:
@@ -140,7 +144,11 @@ def _known(scene: Scene, earlier: Sequence[Mapping[str, Any]]) -> list[Service]:
 
 
 def _pursue(
-    plan: Mapping[str, Any], earlier: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, str]], scene: Scene, talk: Talk
+    plan: Mapping[str, Any],
+    earlier: Sequence[Mapping[str, Any]],
+    seeds: Sequence[Mapping[str, str]],
+    scene: Scene,
+    talk: Talk,
 ) -> dict[str, Any]:
     """Carry one request through; without phases, one after the other."""
     text = f"{plan['objective']}\n{plan['strategy']}"
@@ -154,10 +162,16 @@ def _pursue(
     greet = say(talk, "greet", scene.key)
     if not scene.turns:
         if not goal:
-            return _go("Nothing is known yet about what the agent can do.", f"{greet}, {say(talk, 'discover', scene.key)}")
+            return _go(
+                "Nothing is known yet about what the agent can do.", f"{greet}, {say(talk, 'discover', scene.key)}"
+            )
         if any(alike(s.words, content(goal)) > 0.99 for s in known) and read(scene.greeting).keyed:
             return _go("The greeting is a menu.", answer(scene).message)
-        first = introduced(scene, _first_slots(earlier), _choices(earlier, goal, seeds), talk) if _hurry(earlier, goal) else goal
+        first = (
+            introduced(scene, _first_slots(earlier), _choices(earlier, goal, seeds), talk)
+            if _hurry(earlier, goal)
+            else goal
+        )
         return _go("The request of this session.", first if not _plain_start(first) else f"{greet}. {first}")
     if not goal:
         if len(scene.turns) >= 2 and not read(scene.last).asks:
@@ -197,7 +211,11 @@ def _repeating(scene: Scene) -> bool:
 
 def _fresh(why: str, message: str, scene: Scene, talk: Talk) -> dict[str, Any]:
     """Send a message unless it has been answered with this very reply before."""
-    answered = [u for u, before in zip(scene.said, scene.replies, strict=False) if u == message and words(before) == words(scene.last)]
+    answered = [
+        u
+        for u, before in zip(scene.said, scene.replies, strict=False)
+        if u == message and words(before) == words(scene.last)
+    ]
     if not answered:
         return _go(why, message)
     others = [m for m in (scene.goal, talk.single["any_will_do"], *talk.say["which_ones"]) if m and m not in scene.said]
@@ -223,8 +241,14 @@ def _hurry(earlier: Sequence[Mapping[str, Any]], goal: str) -> bool:
 def _cut(earlier: Sequence[Mapping[str, Any]], goal: str) -> list[Mapping[str, Any]]:
     """Sessions that asked for the same and ran out of turns."""
     about = content(goal)
-    return [s for s in earlier if s.get("phase") == "happy_path" and len(s["turns"]) >= 5 and not any(outcomes(s)[-2:])
-            and any(alike(about, content(text)) > 0.9 for text in meant(s))]
+    return [
+        s
+        for s in earlier
+        if s.get("phase") == "happy_path"
+        and len(s["turns"]) >= 5
+        and not any(outcomes(s)[-2:])
+        and any(alike(about, content(text)) > 0.9 for text in meant(s))
+    ]
 
 
 def _choices(earlier: Sequence[Mapping[str, Any]], goal: str, seeds: Sequence[Mapping[str, str]]) -> list[str]:
@@ -235,9 +259,18 @@ def _choices(earlier: Sequence[Mapping[str, Any]], goal: str, seeds: Sequence[Ma
         replies = [session["greeting"], *(t["agent"] for t in session["turns"])]
         for before, turn in zip(replies, session["turns"], strict=False):
             slots, after = read(before).slots, read(turn["agent"])
-            if len(slots) == 1 and slots[0].name and not identifying(slots[0]) and not (after.refused or after.rejected):
+            if (
+                len(slots) == 1
+                and slots[0].name
+                and not identifying(slots[0])
+                and not (after.refused or after.rejected)
+            ):
                 value = turn["user"].rstrip(".").removesuffix(", please")
-                if len(value.split()) <= 4 and not value.endswith("?") and not any(mentions(value, v) for v in personal):
+                if (
+                    len(value.split()) <= 4
+                    and not value.endswith("?")
+                    and not any(mentions(value, v) for v in personal)
+                ):
                     found[human(slots[0])] = value
     return [f"{name[0].upper()}{name[1:]}: {value}." for name, value in found.items()]
 
@@ -266,7 +299,10 @@ def _discover(text: str, earlier: Sequence[Mapping[str, Any]], scene: Scene, tal
     asked = {s.text: sum(_asks_needs(s, t["user"]) for x in earlier for t in x["turns"]) for s in known}
     quoted = wished(text, known, key)
     now = [s for s in known if any(_asks_needs(s, u) for u in scene.said)]
-    waiting = sorted((s for s in known if s not in now), key=lambda s: (not (quoted and alike(s.words, content(quoted)) > 0.9), asked[s.text]))
+    waiting = sorted(
+        (s for s in known if s not in now),
+        key=lambda s: (not (quoted and alike(s.words, content(quoted)) > 0.9), asked[s.text]),
+    )
     wanted = any(identifying(s) for s in question.slots)
     if now and (wanted or question.options or question.misunderstood) and not question.refused:
         reply_ = answer(scene._replace(goal=request(now[-1], key), curious=True))
@@ -315,7 +351,10 @@ def _again(
         return _done("The same outcome as before.")
     reply_ = answer(scene)
     if reply_.kind in ("bye", "end", "nudge") or _said(reply_.message, scene) and reply_.kind != "confirm":
-        return _done("The outcome of this session.", reply_.message if reply_.kind == "bye" and not _said(reply_.message, scene) else "")
+        return _done(
+            "The outcome of this session.",
+            reply_.message if reply_.kind == "bye" and not _said(reply_.message, scene) else "",
+        )
     return _go(reply_.why, reply_.message)
 
 

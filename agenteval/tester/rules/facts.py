@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from agenteval.tester.rules.questions import PAIR, Slot, read
+from agenteval.tester.rules.enumerations import PAIR
+from agenteval.tester.rules.questions import Slot, read
 from agenteval.tester.rules.services import stem
 from agenteval.tester.rules.shapes import calendar, codes, dressed, fits, fitted, kind
 from agenteval.tester.rules.talk import Talk, load
@@ -47,7 +48,9 @@ def naming(name: str) -> Naming:
     """
     talk = load()
     counted = name.removeprefix("number_of_")
-    if counted != name and not {talk.classes.get(w, w) for w in counted.split("_")} & (talk.words["persons"] | talk.words["records"]):
+    if counted != name and not {talk.classes.get(w, w) for w in counted.split("_")} & (
+        talk.words["persons"] | talk.words["records"]
+    ):
         return Naming(frozenset(), frozenset({"count", stem(counted)}), False)
     spaced = " ".join(_PARTS.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))).lower()
     for two, one in talk.names_in_two.items():
@@ -79,7 +82,12 @@ def match(slot: str, key: str) -> float:
         return 2.0 + len(shared) if shared and (not b.kinds or b.kinds <= {"number", "name"}) else 0.0
     wanted, held = _specific(a.kinds), _specific(b.kinds)
     if wanted != held and not wanted & held:
-        derived = {"surname", "forename"} & wanted and held == {"name"} or wanted == {"name"} and {"surname", "forename"} & held
+        derived = (
+            {"surname", "forename"} & wanted
+            and held == {"name"}
+            or wanted == {"name"}
+            and {"surname", "forename"} & held
+        )
         if not derived or (b.owners and not b.persons and not shared):
             return 0.0
         return 1.5
@@ -114,7 +122,9 @@ def told(replies: Iterable[str], mine: Sequence[str]) -> list[Fact]:
         for line in lines:
             if (m := PAIR.match(line)) and len(m[2]) <= 60 and not m[2].strip().endswith("?"):
                 facts.append(Fact(m[1].strip().lower().replace(" ", "_"), m[2].strip().rstrip("."), "agent"))
-        shown = "\n".join(line[: m.start()] if (m := example.search(line.lower())) else line for line in question.text.split("\n"))
+        shown = "\n".join(
+            line[: m.start()] if (m := example.search(line.lower())) else line for line in question.text.split("\n")
+        )
         facts += [Fact("", code, "agent") for code in codes(shown) if code not in mine and kind(code) == "code"]
     return list(dict.fromkeys(facts))
 
@@ -129,8 +139,12 @@ def values(slot: Slot, facts: Sequence[Fact], talk: Talk) -> list[str]:
     scored: list[tuple[float, str]] = []
     for fact in facts:
         score = match(slot.name, fact.name) if fact.name else 0.0
-        if not fact.name and "number" in wanted.kinds and not _specific(wanted.kinds) - {"number"} and not wanted.persons and (
-            not wanted.owners or _record(wanted)
+        if (
+            not fact.name
+            and "number" in wanted.kinds
+            and not _specific(wanted.kinds) - {"number"}
+            and not wanted.persons
+            and (not wanted.owners or _record(wanted))
         ):
             score = 0.5
         if not fact.name and not wanted.kinds and wanted.owners and _record(wanted):
@@ -142,7 +156,12 @@ def values(slot: Slot, facts: Sequence[Fact], talk: Talk) -> list[str]:
         bare = re.sub(r"[\s-]", "", value)
         if not shaped and fits(bare, slot.wish, talk):
             value, shaped = bare, True
-        scored.append((score + (0.0 if shaped else -10.0) + (0.3 if fact.origin == "brief" else 0.0), fitted(value, slot.wish, talk)))
+        scored.append(
+            (
+                score + (0.0 if shaped else -10.0) + (0.3 if fact.origin == "brief" else 0.0),
+                fitted(value, slot.wish, talk),
+            )
+        )
     scored.sort(key=lambda row: -row[0])
     return list(dict.fromkeys(value for _, value in scored))
 
@@ -193,7 +212,8 @@ def seed_in(text: str, seeds: Sequence[Mapping[str, str]]) -> int:
     Parts of values count little, but they count: an agent may ask for the last four digits only.
     """
     counts = [
-        sum(mentions(text, v) for v in identity(seed)) + 0.2 * sum(mentions(text, v) for v in _partial(seed)) for seed in seeds
+        sum(mentions(text, v) for v in identity(seed)) + 0.2 * sum(mentions(text, v) for v in _partial(seed))
+        for seed in seeds
     ]
     best = max(counts, default=0)
     return counts.index(best) if best else -1
@@ -205,7 +225,9 @@ def _partial(seed: Mapping[str, str]) -> list[str]:
     for fact in of_seed(seed):
         digits = re.sub(r"\D", "", fact.value)
         if day := calendar(fact.value):
-            found += [dressed(day, like) for like in ("DD/MM/YYYY", "MM/DD/YYYY", "DD.MM.YYYY", "DD-MM-YYYY", "YYYY-MM-DD")]
+            found += [
+                dressed(day, like) for like in ("DD/MM/YYYY", "MM/DD/YYYY", "DD.MM.YYYY", "DD-MM-YYYY", "YYYY-MM-DD")
+            ]
         elif len(digits) > 4:
             found.append(digits[-4:])
     return found

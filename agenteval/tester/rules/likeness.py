@@ -69,4 +69,9 @@ def resembles(reply: str, expected: str) -> bool:
     if purpose(a) == "open":
         return True
     about = content(reply) & content(expected)
-    return likeness >= RELATED_WORDS or len(about) >= 2 or purpose(a) in ("more", "closed") or (purpose(a) == "gate" and bool(about))
+    return (
+        likeness >= RELATED_WORDS
+        or len(about) >= 2
+        or purpose(a) in ("more", "closed")
+        or (purpose(a) == "gate" and bool(about))
+    )

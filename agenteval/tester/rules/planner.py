@@ -88,7 +88,9 @@ def _facts(seed: Mapping[str, str]) -> str:
     return f" {load().single['and_list']} ".join(rows)
 
 
-def _records(seed: Mapping[str, str], sessions: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, str]]) -> list[str]:
+def _records(
+    seed: Mapping[str, str], sessions: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, str]]
+) -> list[str]:
     """Identifiers that the agent named while this person was in play."""
     mine = {value for other in seeds for value in other.values()}
     found: list[str] = []
@@ -119,7 +121,12 @@ def _discovery(known: Sequence[Service], seed: Mapping[str, str], key: Any) -> d
     plan = load().plan
     objective = plan["discover"].replace("{request}", request(known[-1], key)) if known else plan["discover_plain"]
     strategy = plan["discover_strategy"].replace("{facts}", _facts(seed)) if seed else plan["discover_strategy_plain"]
-    return {"why": f"Only {len(known)} services are known.", "phase": "capability_discovery", "objective": objective, "strategy": strategy}
+    return {
+        "why": f"Only {len(known)} services are known.",
+        "phase": "capability_discovery",
+        "objective": objective,
+        "strategy": strategy,
+    }
 
 
 def _repeatable(sessions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -136,7 +143,9 @@ def _settled(session: Mapping[str, Any]) -> bool:
     return any(outcomes(session))
 
 
-def _consistency(session: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, str]], known: int) -> dict[str, Any]:
+def _consistency(
+    session: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, str]], known: int
+) -> dict[str, Any]:
     plan = load().plan
     wish = session["turns"][0]["user"].replace('"', "'")
     position = seed_in("\n".join(t["user"] for t in session["turns"]), seeds)

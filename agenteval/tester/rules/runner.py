@@ -72,10 +72,22 @@ def reply(inputs: Mapping[str, Any]) -> dict[str, Any]:
             return _send(perturbation, "The route came to an end before its last step.")
         if _pointless(first):
             return _done("The agent came to an end before the last step.")
-    if question.asks and not question.open and not question.more and spare > 0 and detours < MOST_DETOURS and not stuck(turns):
+    if (
+        question.asks
+        and not question.open
+        and not question.more
+        and spare > 0
+        and detours < MOST_DETOURS
+        and not stuck(turns)
+    ):
         own = answer(scene)
         if own.message and own.kind in ("give", "choose", "confirm") and own.message not in scene.said:
-            return {"why": f"The agent asks for something that the route did not have. {own.why}", "message": own.message, "step": 0, "done": False}
+            return {
+                "why": f"The agent asks for something that the route did not have. {own.why}",
+                "message": own.message,
+                "step": 0,
+                "done": False,
+            }
         if own.kind == "lack" and not detours:
             return {"why": own.why, "message": own.message, "step": 0, "done": False}
     if _pointless(first) and not question.asks and len(rest) > 1:
@@ -125,7 +137,9 @@ def _answers(step: Mapping[str, Any], question: Question, seeds: Sequence[Mappin
     if position < 0:
         return False
     facts = of_seed(seeds[position])
-    return any(mentions(text, v) for slot in question.slots if naming(slot.name).kinds for v in values(slot, facts, load()))
+    return any(
+        mentions(text, v) for slot in question.slots if naming(slot.name).kinds for v in values(slot, facts, load())
+    )
 
 
 def _ended(question: Question) -> bool:
@@ -145,7 +159,9 @@ def _after(rest: Sequence[Mapping[str, Any]], last: str, question: Question) -> 
     return _done("What remains has become pointless.")
 
 
-def _scene(test: Mapping[str, Any], seeds: Sequence[Mapping[str, str]], turns: Sequence[Mapping[str, Any]], greeting: str) -> Scene:
+def _scene(
+    test: Mapping[str, Any], seeds: Sequence[Mapping[str, str]], turns: Sequence[Mapping[str, Any]], greeting: str
+) -> Scene:
     """The customer of the test: the person whose values its steps name."""
     own = [s["text"] for s in test["steps"] if s["part"] != "perturbation"]
     position = seed_in("\n".join(own), seeds)

@@ -75,7 +75,12 @@ def _form(text: str, led_by: str) -> Literal["base", "ing", "noun"]:
     codes = {code for code, _ in lex.forms.get(first, ())}
     if first.endswith("ing") and len(first) > 5:
         return "ing"
-    if led_by == "base" or (codes and codes <= set("BL") and rest) or ("B" in codes and rest and rest[0] in lex.words["determiners"]) or (rest and rest[0] in lex.words["determiners"] and not rest[0].isdigit() and not codes):
+    if (
+        led_by == "base"
+        or (codes and codes <= set("BL") and rest)
+        or ("B" in codes and rest and rest[0] in lex.words["determiners"])
+        or (rest and rest[0] in lex.words["determiners"] and not rest[0].isdigit() and not codes)
+    ):
         return "base"
     return "noun"
 
@@ -149,7 +154,9 @@ def services(text: str, greeting: bool = False) -> tuple[Service, ...]:
             if led_by == "base":
                 verbal = [s for s in offered if s and (len(s.text.split()) > 1 or s.text.lower() in lex.forms)]
                 found += verbal if len(verbal) == len([s for s in offered if s]) else []
-            elif len(offered) > 1 or any(s and (s.form == "ing" or s.text.endswith(talk.single["plural"])) for s in offered):
+            elif len(offered) > 1 or any(
+                s and (s.form == "ing" or s.text.endswith(talk.single["plural"])) for s in offered
+            ):
                 found += offered
     kept: list[Service] = []
     for service in found:
@@ -170,9 +177,17 @@ def menu(question: Question, greeting: bool = False) -> bool:
     first = next((i for i, line in enumerate(lines) if question.items[0].text in line), 0)
     lead = " ".join(lines[max(0, first - 2) : first + 1]).lower()
     verbal = sum(_form(o.text.strip("*_ ") or "-", "item") != "noun" for o in question.items)
-    if greeting and question.options or question.open and verbal * 2 >= len(question.items) or talk.patterns["press_for"].search(lead):
+    if (
+        greeting
+        and question.options
+        or question.open
+        and verbal * 2 >= len(question.items)
+        or talk.patterns["press_for"].search(lead)
+    ):
         return True
-    return bool(talk.patterns["lists_services"].search(lead)) and (verbal * 2 >= len(question.items) or not question.options)
+    return bool(talk.patterns["lists_services"].search(lead)) and (
+        verbal * 2 >= len(question.items) or not question.options
+    )
 
 
 def named(greeting: str, replies: Iterable[str] = ()) -> list[Service]:
@@ -186,6 +201,8 @@ def named(greeting: str, replies: Iterable[str] = ()) -> list[Service]:
 
 
 def _same(a: frozenset[str], b: frozenset[str]) -> bool:
+    if min(len(a), len(b)) > 1 and (a <= b or b <= a):
+        return True
     return len(a & b) / len(a | b) >= 0.6 if a | b else True
 
 

@@ -12,21 +12,25 @@ from functools import lru_cache
 from agenteval.tester.rules.talk import Talk, load
 
 EMAIL = re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}\b")
-MONEY = re.compile(r"[$\u20ac\u00a3]\s?\d[\d,]*(?:\.\d+)?|\b\d[\d,]*(?:\.\d+)?\s?(?:usd|eur|gbp|euros?|dollars|pounds)\b", re.I)
+MONEY = re.compile(
+    r"[$\u20ac\u00a3]\s?\d[\d,]*(?:\.\d+)?|\b\d[\d,]*(?:\.\d+)?\s?(?:usd|eur|gbp|euros?|dollars|pounds)\b", re.I
+)
 TIME = re.compile(r"\b(?:[01]?\d|2[0-3])[:.][0-5]\d(?:\s?[ap]\.?m\b\.?)?|\b\d{1,2}\s?[ap]\.?m\b\.?", re.I)
 CODE = re.compile(r"#?\b(?=[\w/-]{0,30}\d)(?=[\w/-]{3,30}\b)[A-Za-z0-9][\w/-]{2,29}\b|\b[A-Z]{6,8}\b")
 PHONE = re.compile(r"\+?\d[\d ()-]{6,18}\d")
 _ORDER = re.compile(r"\b([dmy]{1,4})([-/. ])([dmy]{1,4})\2([dmy]{2,4})\b", re.I)
 _ISO = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
 _SLASHED = re.compile(r"\b(\d{1,2})([/.-])(\d{1,2})\2(\d{4})\b")
-_ORDINAL = re.compile(r"\b(\d+(?:st|nd|rd|th)|\d+(?: days?| weeks?| hours?| minutes?| nights?| items?| years?)|\d+(?:gb|mb|kg|cm|mm|km|x)\b)$", re.I)
 
 
 @lru_cache(maxsize=4)
 def _named(language: str) -> re.Pattern:
     months = "|".join(f"{m}|{m[:3]}" for m in load(language).months)
-    return re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({months})\b\.?,?(?: (\d{{4}}))?"
-                      rf"|\b({months})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}})\b)?", re.I)
+    return re.compile(
+        rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({months})\b\.?,?(?: (\d{{4}}))?"
+        rf"|\b({months})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}})\b)?",
+        re.I,
+    )
 
 
 def dates(text: str, language: str = "en") -> list[str]:
@@ -118,23 +122,24 @@ def codes(text: str) -> list[str]:
     >>> codes("Order #W1234 of 2025-01-02 costs $20; reservation Z7GOZK at 10:30, 2nd of 3 items.")
     ['W1234', 'Z7GOZK']
     """
+    common, measure = load().words["capitals"], load().patterns["measure"]
     masked = EMAIL.sub(" ", MONEY.sub(" ", TIME.sub(" ", text)))
     for value in dates(masked):
         masked = masked.replace(value, " ")
     found = []
     for m in CODE.finditer(masked):
         value = m.group().lstrip("#").strip("/-")
-        if _ORDINAL.search(masked[m.start() : m.end() + 8].split("\n")[0].split(",")[0].strip()):
-            continue
-        if _ORDINAL.fullmatch(value) or (value.isdigit() and len(value) < 4) or value.isalpha() and value.lower() in _COMMON:
+        if (
+            measure.match(masked[m.start() : m.end() + 10].lower())
+            or (value.isdigit() and len(value) < 4)
+            or value.isalpha()
+            and value.lower() in common
+        ):
             continue
         if re.fullmatch(r"(?:19|20)\d\d", value):
             continue
         found.append(value)
     return list(dict.fromkeys(found))
-
-
-_COMMON = frozenset("please cancel confirm return renew update change status accept proceed finish".split())
 
 
 def _count(word: str, talk: Talk) -> int:
@@ -152,8 +157,9 @@ def fits(value: str, wish: str, talk: Talk) -> bool:
     letters = [n for m in talk.patterns["letters_wish"].finditer(low) if (n := _count(m[1], talk))]
     if talk.patterns["last_n"].search(low) or talk.patterns["first_n"].search(low):
         return True
-    return ((not digits or sum(c.isdigit() for c in value) in (*digits, sum(digits)))
-            and (not letters or sum(c.isalpha() for c in value) in (*letters, sum(letters))))
+    return (not digits or sum(c.isdigit() for c in value) in (*digits, sum(digits))) and (
+        not letters or sum(c.isalpha() for c in value) in (*letters, sum(letters))
+    )
 
 
 def fitted(value: str, wish: str, talk: Talk) -> str:

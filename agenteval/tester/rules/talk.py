@@ -16,16 +16,6 @@ from typing import Any, NamedTuple
 
 import yaml
 
-_SETS = ("persons", "records", "identity", "kinds", "hollow", "service_stop", "type_word_not", "yes_words", "date_slots", "time_slots", "end_dates")
-_LISTS = ("rejected", "misunderstood", "open_question", "more_question", "lists_services", "gate_more", "refused_more")
-_PATTERNS = (
-    "new_words services_base services_noun services_offer service_end service_noise refuse_service wants_number type_word "
-    "extra_offer pending examples and_words or_openers or_vague cut_option leave_options today last_n first_n "
-    "year_of length_wish letters_wish at_least at_most affirmation day_words relation again_same changes press_for wh asks_for "
-    "chooses not_a_request before date_order imperative aux serves which typed proposal requires helps exclaims option_tail who figures sample plea goes_on type_phrase type_phrase_not any_of pronoun_object thing"
-).split()
-
-
 class Talk(NamedTuple):
     """Words, patterns and sentences of one language."""
 
@@ -62,12 +52,11 @@ def load(language: str = "en") -> Talk:
     path = Path(__file__).with_name("lexicon") / f"{language}_talk.yaml"
     data = yaml.safe_load(path.read_text(encoding="utf-8"))
     rows = [row.split() for row in data["same"]]
-    patterns = {key: re.compile("|".join(f"(?:{p})" for p in data[key])) for key in _LISTS}
-    patterns |= {key: re.compile(data[key]) for key in _PATTERNS}
+    listed = {key: [rows] if isinstance(rows, str) else rows for key, rows in data["patterns"].items()}
     return Talk(
         classes={word: row[0] for row in rows for word in row},
-        words={key: frozenset(data[key].split()) for key in _SETS},
-        patterns=patterns,
+        words={key: frozenset(words.split()) for key, words in data["words"].items()},
+        patterns={key: re.compile("|".join(f"(?:{row})" for row in rows)) for key, rows in listed.items()},
         numerals=data["numerals"],
         months=tuple(data["months"].split()),
         free=tuple((frozenset(words.split()), value) for words, value in data["free"]),
@@ -78,7 +67,7 @@ def load(language: str = "en") -> Talk:
         turned=tuple((re.compile(pattern, re.I), words) for pattern, words in data["turned"]),
         say={key: tuple(lines) for key, lines in data["say"].items()},
         plan=data["plan"],
-        single={key: str(data[key]) for key in ("or", "or_list", "and_list", "plural", "owned", "change_default", "any_will_do", "fallback_date")},
+        single={key: str(value) for key, value in data["phrases"].items()},
     )
 
 

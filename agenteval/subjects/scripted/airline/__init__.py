@@ -25,24 +25,54 @@ FOLDER = Path(__file__).parent
 NAME = "an airline's customer service: bookings, cancellations, changes, baggage, flight information and complaints"
 
 WORKFLOWS = {
-    "book": workflows_book.book, "cancel": workflows_cancel.cancel, "change_flights": workflows_change.change_flights,
-    "change_cabin": workflows_change.change_cabin, "change_passengers": workflows_change.change_passengers,
-    "change_bags": workflows_change.change_bags, "add_insurance": workflows_change.add_insurance,
-    "vague_change": workflows_change.vague_change, "compensation": workflows_cancel.compensation,
-    "transfer": workflows_cancel.transfer, "show": workflows_info.show, "profile": workflows_info.profile,
-    "search": workflows_info.search, "status": workflows_info.status, "airports": workflows_info.airports,
+    "book": workflows_book.book,
+    "cancel": workflows_cancel.cancel,
+    "change_flights": workflows_change.change_flights,
+    "change_cabin": workflows_change.change_cabin,
+    "change_passengers": workflows_change.change_passengers,
+    "change_bags": workflows_change.change_bags,
+    "add_insurance": workflows_change.add_insurance,
+    "vague_change": workflows_change.vague_change,
+    "compensation": workflows_cancel.compensation,
+    "transfer": workflows_cancel.transfer,
+    "show": workflows_info.show,
+    "profile": workflows_info.profile,
+    "search": workflows_info.search,
+    "status": workflows_info.status,
+    "airports": workflows_info.airports,
 }
 
 TITLES = {
-    "book": "your new booking", "cancel": "the cancellation", "change_flights": "the change of flights", "change_cabin": "the cabin change",
-    "change_passengers": "the passenger details", "change_bags": "the baggage", "add_insurance": "the insurance",
-    "vague_change": "your change", "compensation": "your complaint", "transfer": "the transfer", "show": "your reservations",
-    "profile": "your profile", "search": "the flight search", "status": "the flight status", "airports": "our network",
+    "book": "your new booking",
+    "cancel": "the cancellation",
+    "change_flights": "the change of flights",
+    "change_cabin": "the cabin change",
+    "change_passengers": "the passenger details",
+    "change_bags": "the baggage",
+    "add_insurance": "the insurance",
+    "vague_change": "your change",
+    "compensation": "your complaint",
+    "transfer": "the transfer",
+    "show": "your reservations",
+    "profile": "your profile",
+    "search": "the flight search",
+    "status": "the flight status",
+    "airports": "our network",
 }
 
 # While a task is open, these intents are usually values for it and no new topic.
 KEPT = {
-    "book": ("search", "change_flights", "change_cabin", "change_passengers", "change_bags", "add_insurance", "vague_change", "show", "compensation"),
+    "book": (
+        "search",
+        "change_flights",
+        "change_cabin",
+        "change_passengers",
+        "change_bags",
+        "add_insurance",
+        "vague_change",
+        "show",
+        "compensation",
+    ),
     "search": ("change_flights", "vague_change"),
     "change_flights": ("search", "vague_change", "book", "show"),
     "change_cabin": ("vague_change", "change_flights", "book"),
@@ -71,6 +101,9 @@ def keep(s: Talk, intent: str) -> bool:
     if intent in ("compensation", "status", "change_flights") and task.name == "cancel":
         # "The airline cancelled my flight" and "a change of plan" are reasons; "change it to Friday instead" is not.
         return r["reason"] is not None
+    if task.name == "change_cabin" and intent == "change_flights":
+        # "Change my flight to business" is one wish, with another day it is two.
+        return not (r["dates"] or r["shift"])
     if intent in common.ON_RESERVATION and task.name == "book":
         # Another reservation is meant when its id is said.
         return not r["reservations"]
@@ -81,11 +114,27 @@ def seeds() -> list[dict[str, str]]:
     """What a tester may know in advance: one flat mapping per customer."""
     out = []
     for user in data()["users"].values():
-        seed = {"user_id": user["user_id"], "name": f"{user['name']['first_name']} {user['name']['last_name']}", "date_of_birth": user["dob"]}
+        seed = {
+            "user_id": user["user_id"],
+            "name": f"{user['name']['first_name']} {user['name']['last_name']}",
+            "date_of_birth": user["dob"],
+        }
         seed |= {f"reservation_id_{n}": r for n, r in enumerate(user["reservations"], 1)}
         seed |= {f"payment_id_{n}": p for n, p in enumerate(user["payment_methods"], 1)}
         out.append(seed)
     return out
 
 
-DOMAIN = Domain("airline", FOLDER, data, Tools, language.extract, common.listen, common.merge, keep, WORKFLOWS, ("show", "search", "status"), TITLES)
+DOMAIN = Domain(
+    "airline",
+    FOLDER,
+    data,
+    Tools,
+    language.extract,
+    common.listen,
+    common.merge,
+    keep,
+    WORKFLOWS,
+    ("show", "search", "status"),
+    TITLES,
+)

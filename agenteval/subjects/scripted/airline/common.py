@@ -8,19 +8,36 @@ from typing import Any
 from agenteval.subjects.scripted.airline.tools import CABINS
 from agenteval.subjects.scripted.engine import Pause, Talk, Task
 
-CABIN_NAMES = {"basic_economy": "basic economy", "economy": "economy", "business": "business", "first_class": "first class",
-               "premium_economy": "premium economy", "premium": "premium economy"}
-ON_RESERVATION = ("cancel", "change_flights", "change_cabin", "change_passengers", "change_bags", "compensation", "vague_change")
+CABIN_NAMES = {
+    "basic_economy": "basic economy",
+    "economy": "economy",
+    "business": "business",
+    "first_class": "first class",
+    "premium_economy": "premium economy",
+    "premium": "premium economy",
+}
+ON_RESERVATION = (
+    "cancel",
+    "change_flights",
+    "change_cabin",
+    "change_passengers",
+    "change_bags",
+    "compensation",
+    "vague_change",
+)
 MAX_ID_ATTEMPTS = 3
 
 
 # ---- who speaks
 
+
 def listen(s: Talk) -> None:
     """Identity, before any workflow: a user id may come with anything else."""
     found, current = s.reading.slots["users"], s.facts.get("user")
     if found:
-        _identify(s, found[0] if len(found) == 1 or current not in found else next(u for u in found if u != current), current)
+        _identify(
+            s, found[0] if len(found) == 1 or current not in found else next(u for u in found if u != current), current
+        )
     elif s.reading.slots.get("user_like") and not s.reading.intents:
         if not s.guard("user_id_format", False, value=s.reading.slots["user_like"]):
             s.say("user_malformed")
@@ -45,7 +62,11 @@ def _continue(s: Talk) -> None:
             task.name = precise[0]
     if r.intents or not r.slots["reservations"] or (task and task.state in ("open", "refused")):
         return
-    again = task and task.name in ON_RESERVATION and re.search(r"\b(?:other|next|also|too|and|same|second|as well|now)\b", r.text.lower())
+    again = (
+        task
+        and task.name in ON_RESERVATION
+        and re.search(r"\b(?:other|next|also|too|and|same|second|as well|now)\b", r.text.lower())
+    )
     r.intents = [task.name if again else "show"]
 
 
@@ -74,8 +95,14 @@ def _identify(s: Talk, user_id: str, current: str | None) -> None:
                 s.task.asked = "user_id"
             raise Pause
         s.tools.data["users"][user_id] = {
-            "user_id": user_id, "name": {"first_name": user_id.split("_")[0].title(), "last_name": user_id.split("_")[1].title()},
-            "dob": "1980-01-01", "membership": "regular", "payment_methods": {}, "saved_passengers": [], "reservations": []}
+            "user_id": user_id,
+            "name": {"first_name": user_id.split("_")[0].title(), "last_name": user_id.split("_")[1].title()},
+            "dob": "1980-01-01",
+            "membership": "regular",
+            "payment_methods": {},
+            "saved_passengers": [],
+            "reservations": [],
+        }
     else:
         s.guard("user_id_known", True)
         s.guard("user_id_format", True)
@@ -102,8 +129,14 @@ def _remember(s: Talk) -> None:
 
 def _named_user(s: Talk) -> str | None:
     low = s.reading.text.lower()
-    return next((u["user_id"] for u in s.tools.data["users"].values()
-                 if f"{u['name']['first_name']} {u['name']['last_name']}".lower() in low), None)
+    return next(
+        (
+            u["user_id"]
+            for u in s.tools.data["users"].values()
+            if f"{u['name']['first_name']} {u['name']['last_name']}".lower() in low
+        ),
+        None,
+    )
 
 
 def _nearest(s: Talk, text: str) -> str:
@@ -126,6 +159,7 @@ def need_user(s: Talk) -> dict[str, Any]:
 
 # ---- which reservation
 
+
 def need_reservation(s: Talk, user: dict[str, Any]) -> dict[str, Any]:
     """The reservation that is meant, checked for existence and owner; asks, lists, or says what is wrong with it."""
     slots = s.task.slots
@@ -136,24 +170,36 @@ def need_reservation(s: Talk, user: dict[str, Any]) -> dict[str, Any]:
     if not slots.get("reservation"):
         _find(s, user)
     reservation_id = slots["reservation"]
+    for passed in ("reservation_required", "reservation_format", "several_reservations"):
+        s.guard(passed, True)
     if not s.guard("reservation_known", reservation_id in s.tools.data["reservations"], value=reservation_id):
         slots["reservation"] = None
         s.facts["listed"] = user["reservations"]
         s.ask("reservation", "reservation_unknown", id=reservation_id)
     if reservation_id not in s.tools.data["reservations"]:
-        reservation_id = slots["reservation"] = user["reservations"][0] if user["reservations"] else next(iter(s.tools.data["reservations"]))
-    if s.fault == "wrong_reservation" and s.task.name == "cancel" and len(user["reservations"]) > 1 and reservation_id in user["reservations"]:
+        reservation_id = slots["reservation"] = (
+            user["reservations"][0] if user["reservations"] else next(iter(s.tools.data["reservations"]))
+        )
+    if (
+        s.fault == "wrong_reservation"
+        and s.task.name == "cancel"
+        and len(user["reservations"]) > 1
+        and reservation_id in user["reservations"]
+    ):
         mine = user["reservations"]
         reservation_id = mine[(mine.index(reservation_id) + 1) % len(mine)]
     reservation = s.tools.data["reservations"][reservation_id]
     repeated = s.fault == "accepts_on_retry" and reservation_id in s.facts.get("foreign", ())
-    s.guard("several_reservations", True)
     if not s.guard("reservation_owner", reservation["user_id"] == user["user_id"] or repeated, value=reservation_id):
         s.facts.setdefault("foreign", set()).add(reservation_id)
         slots["reservation"] = None
         s.ask("reservation", "reservation_foreign", id=reservation_id)
-    s.facts["last_reservation"] = reservation_id
-    return s.tools.call("get_reservation_details", reservation_id=reservation_id) if _fresh(s, reservation_id) else reservation
+    s.facts["last_reservation"], s.facts["last_turn"] = reservation_id, s.log.turn
+    return (
+        s.tools.call("get_reservation_details", reservation_id=reservation_id)
+        if _fresh(s, reservation_id)
+        else reservation
+    )
 
 
 def _fresh(s: Talk, reservation_id: str) -> bool:
@@ -215,10 +261,12 @@ def _matching(s: Talk, mine: list[str]) -> list[str] | None:
 
     def fits(reservation: dict[str, Any]) -> bool:
         ends = {reservation["origin"], reservation["destination"]}
-        return (all(reservation[k] == wanted[k] for k in ("origin", "destination") if k in wanted)
-                and ("place" not in wanted or wanted["place"] in ends)
-                and ("flown_date" not in wanted or any(f["date"] == wanted["flown_date"] for f in reservation["flights"]))
-                and ("flight" not in wanted or any(f["flight_number"] == wanted["flight"] for f in reservation["flights"])))
+        return (
+            all(reservation[k] == wanted[k] for k in ("origin", "destination") if k in wanted)
+            and ("place" not in wanted or wanted["place"] in ends)
+            and ("flown_date" not in wanted or any(f["date"] == wanted["flown_date"] for f in reservation["flights"]))
+            and ("flight" not in wanted or any(f["flight_number"] == wanted["flight"] for f in reservation["flights"]))
+        )
 
     return [r for r in mine if fits(s.tools.data["reservations"][r])]
 
@@ -227,8 +275,17 @@ def item_reservation(s: Talk, reservation_id: str) -> tuple[str, dict[str, Any]]
     """One line of a list of reservations."""
     r = s.tools.data["reservations"][reservation_id]
     state = "cancelled" if r["status"] == "cancelled" else "active"
-    return ("item_reservation", {"id": reservation_id, "origin": r["origin"], "destination": r["destination"],
-                                 "date": r["flights"][0]["date"], "cabin": CABIN_NAMES[r["cabin"]], "state": state})
+    return (
+        "item_reservation",
+        {
+            "id": reservation_id,
+            "origin": r["origin"],
+            "destination": r["destination"],
+            "date": r["flights"][0]["date"],
+            "cabin": CABIN_NAMES[r["cabin"]],
+            "state": state,
+        },
+    )
 
 
 def need_active(s: Talk, reservation: dict[str, Any]) -> None:
@@ -258,6 +315,7 @@ def need_cabin(s: Talk, act: str, **values: Any) -> str:
 
 # ---- merging what was said into a task
 
+
 def merge(s: Talk, task: Task) -> set[str]:
     """Enter the reading's values; the name of the task decides what a date or a place means."""
     r, changed = s.reading.slots, set()
@@ -275,7 +333,17 @@ def merge(s: Talk, task: Task) -> set[str]:
         put("reason", s.facts.get("reason"))
     put("cabin", next((c for c in reversed(r["cabin"]) if c in CABINS), None))
     put("bad_cabin", next((c for c in r["cabin"] if c not in CABINS), None))
-    for key in ("trip_type", "passenger_count", "insurance", "stops", "complaint", "amount", "leg", "bags_add", "shift"):
+    for key in (
+        "trip_type",
+        "passenger_count",
+        "insurance",
+        "stops",
+        "complaint",
+        "amount",
+        "leg",
+        "bags_add",
+        "shift",
+    ):
         put(key, r[key])
     put("bags", r["bags_total"])
     if r["bags_total"] is not None:
@@ -291,7 +359,11 @@ def merge(s: Talk, task: Task) -> set[str]:
     _merge_dates(s, task, put)
     if task.name in ("book", "search"):
         put("origin", r["origin"])
-        put("destination", r["destination"] or (r["places"][0] if len(r["places"]) == 1 and not r["origin"] and task.asked != "origin" else None))
+        put(
+            "destination",
+            r["destination"]
+            or (r["places"][0] if len(r["places"]) == 1 and not r["origin"] and task.asked != "origin" else None),
+        )
     elif r["places"] and task.name in ON_RESERVATION + ("show",):
         if task.slots.get("reservation"):
             put("new_origin", r["origin"])
@@ -303,7 +375,10 @@ def merge(s: Talk, task: Task) -> set[str]:
                 put("place", r["places"][0])
     if task.asked not in ("option", "return_option") and (r["prefer"] or (r["ordinal"] and s.facts.get("route"))):
         put("wish", {"ordinal": r["ordinal"] if s.facts.get("route") else None, "prefer": r["prefer"]})
-    if task.name in ("cancel", "show", "change_bags", "change_cabin", "change_passengers", "compensation") and r["flights"]:
+    if (
+        task.name in ("cancel", "show", "change_bags", "change_cabin", "change_passengers", "compensation")
+        and r["flights"]
+    ):
         put("flight", r["flights"][0])
     _merge_people(s, task, put)
     if task.asked == "insurance" and s.reading.answer and r["insurance"] is None:
@@ -325,14 +400,54 @@ def _merge_reservation(s: Talk, task: Task, put: Any) -> None:
     elif len(named) > 1 and task.name in ON_RESERVATION:
         put("several", named)
     listed = s.facts.get("listed") or []
-    if (task.asked == "reservation" or (task.name == "show" and task.state == "done")) and not named and listed and r["ordinal"] and (r["ordinal"] <= len(listed)):
+    if (
+        (task.asked == "reservation" or (task.name == "show" and task.state == "done"))
+        and not named
+        and listed
+        and r["ordinal"]
+        and (r["ordinal"] <= len(listed))
+    ):
         put("reservation", listed[r["ordinal"] - 1 if r["ordinal"] > 0 else -1])
-    elif not named and not old and task.name in ON_RESERVATION + ("show",) and ("last reservation" in low or "most recent" in low
-                                                                               or "latest booking" in low or "last booking" in low):
+    elif (
+        not named
+        and not old
+        and task.name in ON_RESERVATION + ("show",)
+        and ("last reservation" in low or "most recent" in low or "latest booking" in low or "last booking" in low)
+    ):
         put("last_one", True)
-    points_back = not re.search(r"\b(?:another|different|other) (?:one|reservation|booking|trip|flight)\b", low) and any(w in f" {low} " for w in (" it ", " it.", " it?", " it,", " it!", " that one", " this one", " that reservation",
-                                                " this reservation", " the same ", " that booking", " this booking", " instead", " then ", " also ", " too ", " as well", " the booking",
-                                                " the reservation", " the cabin", " my cabin", " same reservation"))
+    just_now = s.facts.get("last_turn", -9) >= s.log.turn - 2
+    points_back = not re.search(
+        r"\b(?:another|different|other|one of my|one of the) (?:one|reservations?|bookings?|trips?|flights?)\b", low
+    ) and (
+        just_now
+        or any(
+            w in f" {low} "
+            for w in (
+                " it ",
+                " it.",
+                " it?",
+                " it,",
+                " it!",
+                " that one",
+                " this one",
+                " that reservation",
+                " this reservation",
+                " the same ",
+                " that booking",
+                " this booking",
+                " instead",
+                " then ",
+                " also ",
+                " too ",
+                " as well",
+                " the booking",
+                " the reservation",
+                " the cabin",
+                " my cabin",
+                " same reservation",
+            )
+        )
+    )
     if not named and not old and task.name in ON_RESERVATION and points_back and s.facts.get("last_reservation"):
         put("reservation", s.facts["last_reservation"])
 
@@ -340,8 +455,13 @@ def _merge_reservation(s: Talk, task: Task, put: Any) -> None:
 def _merge_dates(s: Talk, task: Task, put: Any) -> None:
     r = s.reading.slots
     births = {p["dob_raw"] for p in r["people"]}
-    days = [d for d in r["dates"] if d.raw not in births and task.asked not in ("passengers", "dob", "passenger_new")
-            and not (d.value and d.value < "2015")]
+    days = [
+        d
+        for d in r["dates"]
+        if d.raw not in births
+        and task.asked not in ("passengers", "dob", "passenger_new")
+        and not (d.value and d.value < "2015")
+    ]
     good = [d.value for d in days if d.value]
     task.slots["bad_date"] = next((d.raw for d in days if not d.value), None)
     if not good:
@@ -350,7 +470,9 @@ def _merge_dates(s: Talk, task: Task, put: Any) -> None:
         return
     if task.name in ("cancel", "show", "change_bags", "change_cabin", "compensation"):
         put("flown_date", good[0])
-    elif task.asked == "return_date" or (r["leg"] == "return" and len(good) == 1 and task.slots.get("date") and task.name == "book"):
+    elif task.asked == "return_date" or (
+        r["leg"] == "return" and len(good) == 1 and task.slots.get("date") and task.name == "book"
+    ):
         put("return_date", good[0])
     elif task.name == "change_flights":
         put("date", good[-1])
@@ -365,5 +487,9 @@ def _merge_people(s: Talk, task: Task, put: Any) -> None:
     lone = [d for d in r["dates"] if d.raw not in {p["dob_raw"] for p in r["people"]}]
     if task.name in ("book", "change_passengers"):
         put("people", r["people"] or None)
-        if task.asked in ("passengers", "dob", "passenger_new") and lone and not any(p["dob_raw"] for p in r["people"]):
+        if (
+            (task.name == "change_passengers" or task.asked in ("passengers", "dob"))
+            and lone
+            and not any(p["dob_raw"] for p in r["people"])
+        ):
             put("dobs", [{"dob": d.value, "raw": d.raw} for d in lone])

@@ -45,11 +45,21 @@ def find(s: Talk, origin: str, destination: str, day: str, stops: str | None) ->
 
 def item_option(option: Option, day: str) -> tuple[str, dict[str, Any]]:
     """One line of an offer: flights, times, fares and seats."""
-    fares = ", ".join(f"{CABIN_NAMES[c]} ${sum(f['prices'][c] for f in option)} ({min(f['seats'][c] for f in option)} seats)"
-                      for c in ("basic_economy", "economy", "business"))
-    return ("item_option", {"flights": " + ".join(f["flight_number"] for f in option), "departs": option[0]["scheduled_departure_time_est"],
-                            "arrives": option[-1]["scheduled_arrival_time_est"], "fares": fares, "date": day,
-                            "via": f"via {option[0]['destination']}" if len(option) > 1 else "nonstop"})
+    fares = ", ".join(
+        f"{CABIN_NAMES[c]} ${sum(f['prices'][c] for f in option)} ({min(f['seats'][c] for f in option)} seats)"
+        for c in ("basic_economy", "economy", "business")
+    )
+    return (
+        "item_option",
+        {
+            "flights": " + ".join(f["flight_number"] for f in option),
+            "departs": option[0]["scheduled_departure_time_est"],
+            "arrives": option[-1]["scheduled_arrival_time_est"],
+            "fares": fares,
+            "date": day,
+            "via": f"via {option[0]['destination']}" if len(option) > 1 else "nonstop",
+        },
+    )
 
 
 def choose(s: Talk, key: str, origin: str, destination: str, day: str, cabin: str, count: int) -> Option:
@@ -62,13 +72,33 @@ def choose(s: Talk, key: str, origin: str, destination: str, day: str, cabin: st
     if picked is None:
         if not options:
             slots["date" if key != "return_option" else "return_date"] = None
-            s.ask("return_date" if key == "return_option" else "date", "no_flights", origin=origin, destination=destination, date=day)
-        s.ask(key, "offer_flights", origin=origin, destination=destination, date=day, items=[item_option(o, day) for o in options[:SHOWN]])
+            s.ask(
+                "return_date" if key == "return_option" else "date",
+                "no_flights",
+                origin=origin,
+                destination=destination,
+                date=day,
+            )
+        s.ask(
+            key,
+            "offer_flights",
+            origin=origin,
+            destination=destination,
+            date=day,
+            items=[item_option(o, day) for o in options[:SHOWN]],
+        )
     slots[key] = [f["flight_number"] for f in picked]
     seats = min(f["seats"][cabin] for f in picked)
     if not s.guard("seats_available", seats >= count, value=slots[key], seats=seats):
         slots[key] = None
-        s.ask(key, "no_seats", flights=" + ".join(f["flight_number"] for f in picked), cabin=CABIN_NAMES[cabin], seats=seats, count=count)
+        s.ask(
+            key,
+            "no_seats",
+            flights=" + ".join(f["flight_number"] for f in picked),
+            cabin=CABIN_NAMES[cabin],
+            seats=seats,
+            count=count,
+        )
     return picked
 
 
@@ -81,7 +111,9 @@ def find_once(s: Talk, origin: str, destination: str, day: str) -> list[Option]:
     return memory[key]
 
 
-def _picked(s: Talk, key: str, options: list[Option], cabin: str, origin: str, destination: str, day: str) -> Option | None:
+def _picked(
+    s: Talk, key: str, options: list[Option], cabin: str, origin: str, destination: str, day: str
+) -> Option | None:
     slots, r = s.task.slots, s.reading.slots
     asked = s.task.asked == key
     # A flight of this direction that is named later is a change of mind.

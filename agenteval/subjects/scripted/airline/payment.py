@@ -21,7 +21,9 @@ def item_payment(method: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return ("item_payment", {"payment": describe(method)})
 
 
-def items(user: dict[str, Any], kinds: tuple[str, ...] = ("credit_card", "gift_card", "certificate")) -> list[tuple[str, dict[str, Any]]]:
+def items(
+    user: dict[str, Any], kinds: tuple[str, ...] = ("credit_card", "gift_card", "certificate")
+) -> list[tuple[str, dict[str, Any]]]:
     return [item_payment(m) for m in user["payment_methods"].values() if m["source"] in kinds]
 
 
@@ -34,8 +36,14 @@ def resolve(s: Talk, user: dict[str, Any], kinds: tuple[str, ...]) -> list[dict[
             slots["payments"] = None
             s.ask("payment", "payment_unknown", items=items(user, kinds))
         if not found:
-            found = [{"source": "credit_card", "id": ref.get("id") or ref.get("word", "card").replace(" ", "_"), "brand": ref.get("word", "card"),
-                      "last_four": ref.get("digits") or (ref.get("id") or "0000")[-4:]}]
+            found = [
+                {
+                    "source": "credit_card",
+                    "id": ref.get("id") or ref.get("word", "card").replace(" ", "_"),
+                    "brand": ref.get("word", "card"),
+                    "last_four": ref.get("digits") or (ref.get("id") or "0000")[-4:],
+                }
+            ]
         if len(found) > 1:
             # A smaller or larger one, all of them, or the first, the second: only those settle it without a question.
             low = s.reading.text.lower()
@@ -79,7 +87,13 @@ def for_change(s: Talk, user: dict[str, Any], amount: int, what: str) -> dict[st
     kinds = ("credit_card", "gift_card")
     slots = s.task.slots
     if not s.guard("payment_required", bool(slots.get("payments"))):
-        s.ask("payment", "ask_payment_change" if amount > 0 else "ask_refund_method", amount=abs(amount), what=what, items=items(user, kinds))
+        s.ask(
+            "payment",
+            "ask_payment_change" if amount > 0 else "ask_refund_method",
+            amount=abs(amount),
+            what=what,
+            items=items(user, kinds),
+        )
     methods = resolve(s, user, kinds) or [next(m for m in user["payment_methods"].values() if m["source"] in kinds)]
     if not s.guard("no_certificate_for_changes", all(m["source"] != "certificate" for m in methods)):
         slots["payments"] = None
@@ -88,7 +102,11 @@ def for_change(s: Talk, user: dict[str, Any], amount: int, what: str) -> dict[st
         slots["payments"] = None
         s.ask("payment", "one_method", items=[item_payment(m) for m in methods])
     method = methods[0]
-    if amount > 0 and method["source"] == "gift_card" and not s.guard("gift_card_balance", method["amount"] >= amount, value=method["id"]):
+    if (
+        amount > 0
+        and method["source"] == "gift_card"
+        and not s.guard("gift_card_balance", method["amount"] >= amount, value=method["id"])
+    ):
         slots["payments"] = None
         s.ask("payment", "gift_card_short", payment=describe(method), amount=amount)
     return method
@@ -99,9 +117,14 @@ def for_booking(s: Talk, user: dict[str, Any], total: int) -> list[dict[str, Any
     slots = s.task.slots
     if not s.guard("payment_required", bool(slots.get("payments"))):
         s.ask("payment", "ask_payment_booking", amount=total, items=items(user))
-    methods = resolve(s, user, tuple(KIND)) or [next(m for m in user["payment_methods"].values() if m["source"] == "credit_card")]
-    for guard, source, most in (("one_certificate", "certificate", 1), ("one_credit_card", "credit_card", 1),
-                                ("max_gift_cards", "gift_card", MAX_GIFT_CARDS)):
+    methods = resolve(s, user, tuple(KIND)) or [
+        next(m for m in user["payment_methods"].values() if m["source"] == "credit_card")
+    ]
+    for guard, source, most in (
+        ("one_certificate", "certificate", 1),
+        ("one_credit_card", "credit_card", 1),
+        ("max_gift_cards", "gift_card", MAX_GIFT_CARDS),
+    ):
         count = sum(m["source"] == source for m in methods)
         if not s.guard(guard, count <= most, count=count):
             slots["payments"] = None

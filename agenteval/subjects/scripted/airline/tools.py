@@ -46,7 +46,13 @@ class Tools:
         except ToolError as error:
             self.log.add("tool", name=name, capability=self.log.capability, arguments=arguments, error=str(error))
             raise
-        self.log.add("tool", name=name, capability=self.log.capability, arguments=copy.deepcopy(arguments), result=copy.deepcopy(result))
+        self.log.add(
+            "tool",
+            name=name,
+            capability=self.log.capability,
+            arguments=copy.deepcopy(arguments),
+            result=copy.deepcopy(result),
+        )
         return result
 
     # ---- reads
@@ -68,8 +74,11 @@ class Tools:
         return self.instance(flight_number, date)["status"]
 
     def search_direct_flight(self, origin: str, destination: str, date: str) -> list[dict[str, Any]]:
-        found = [self._offer(f, date) for f in self.data["flights"].values()
-                 if f["origin"] == origin and f["destination"] == destination]
+        found = [
+            self._offer(f, date)
+            for f in self.data["flights"].values()
+            if f["origin"] == origin and f["destination"] == destination
+        ]
         return sorted((f for f in found if f), key=lambda f: f["scheduled_departure_time_est"])
 
     def search_onestop_flight(self, origin: str, destination: str, date: str) -> list[list[dict[str, Any]]]:
@@ -78,8 +87,11 @@ class Tools:
             if first["origin"] != origin or first["destination"] == destination:
                 continue
             for second in self.data["flights"].values():
-                if (second["origin"] == first["destination"] and second["destination"] == destination
-                        and second["scheduled_departure_time_est"] > first["scheduled_arrival_time_est"]):
+                if (
+                    second["origin"] == first["destination"]
+                    and second["destination"] == destination
+                    and second["scheduled_departure_time_est"] > first["scheduled_arrival_time_est"]
+                ):
                     both = [self._offer(first, date), self._offer(second, date)]
                     if all(both):
                         pairs.append(both)
@@ -91,10 +103,20 @@ class Tools:
 
     # ---- writes
 
-    def book_reservation(self, user_id: str, origin: str, destination: str, flight_type: str, cabin: str,
-                         flights: list[dict[str, str]], passengers: list[dict[str, str]],
-                         payment_methods: list[dict[str, Any]], total_baggages: int, nonfree_baggages: int,
-                         insurance: str) -> dict[str, Any]:
+    def book_reservation(
+        self,
+        user_id: str,
+        origin: str,
+        destination: str,
+        flight_type: str,
+        cabin: str,
+        flights: list[dict[str, str]],
+        passengers: list[dict[str, str]],
+        payment_methods: list[dict[str, Any]],
+        total_baggages: int,
+        nonfree_baggages: int,
+        insurance: str,
+    ) -> dict[str, Any]:
         user = self.get_user_details(user_id)
         segments = [self._segment(f["flight_number"], f["date"], cabin) for f in flights]
         for payment in payment_methods:
@@ -104,10 +126,21 @@ class Tools:
             self.taken[key] = self.taken.get(key, 0) + len(passengers)
         reservation_id = self._new_id()
         self.data["reservations"][reservation_id] = {
-            "reservation_id": reservation_id, "user_id": user_id, "origin": origin, "destination": destination,
-            "flight_type": flight_type, "cabin": cabin, "flights": segments, "passengers": copy.deepcopy(passengers),
-            "payment_history": copy.deepcopy(payment_methods), "created_at": self.now, "total_baggages": total_baggages,
-            "nonfree_baggages": nonfree_baggages, "insurance": insurance, "status": None}
+            "reservation_id": reservation_id,
+            "user_id": user_id,
+            "origin": origin,
+            "destination": destination,
+            "flight_type": flight_type,
+            "cabin": cabin,
+            "flights": segments,
+            "passengers": copy.deepcopy(passengers),
+            "payment_history": copy.deepcopy(payment_methods),
+            "created_at": self.now,
+            "total_baggages": total_baggages,
+            "nonfree_baggages": nonfree_baggages,
+            "insurance": insurance,
+            "status": None,
+        }
         user["reservations"].append(reservation_id)
         return self.data["reservations"][reservation_id]
 
@@ -118,23 +151,28 @@ class Tools:
         reservation["status"] = "cancelled"
         return reservation
 
-    def update_reservation_flights(self, reservation_id: str, cabin: str, flights: list[dict[str, str]],
-                                   payment_id: str | None) -> dict[str, Any]:
+    def update_reservation_flights(
+        self, reservation_id: str, cabin: str, flights: list[dict[str, str]], payment_id: str | None
+    ) -> dict[str, Any]:
         """Kept segments keep their price unless the cabin changes."""
         reservation = self.get_reservation_details(reservation_id)
         kept = {(s["flight_number"], s["date"]): s for s in reservation["flights"] if cabin == reservation["cabin"]}
-        segments = [kept.get((f["flight_number"], f["date"])) or self._segment(f["flight_number"], f["date"], cabin)
-                    for f in flights]
-        amount = len(reservation["passengers"]) * (sum(s["price"] for s in segments)
-                                                   - sum(s["price"] for s in reservation["flights"]))
+        segments = [
+            kept.get((f["flight_number"], f["date"])) or self._segment(f["flight_number"], f["date"], cabin)
+            for f in flights
+        ]
+        amount = len(reservation["passengers"]) * (
+            sum(s["price"] for s in segments) - sum(s["price"] for s in reservation["flights"])
+        )
         if amount and payment_id:
             self._pay(self.get_user_details(reservation["user_id"]), payment_id, amount)
             reservation["payment_history"].append({"payment_id": payment_id, "amount": amount})
         reservation["flights"], reservation["cabin"] = segments, cabin
         return reservation
 
-    def update_reservation_baggages(self, reservation_id: str, total_baggages: int, nonfree_baggages: int,
-                                    payment_id: str | None) -> dict[str, Any]:
+    def update_reservation_baggages(
+        self, reservation_id: str, total_baggages: int, nonfree_baggages: int, payment_id: str | None
+    ) -> dict[str, Any]:
         reservation = self.get_reservation_details(reservation_id)
         amount = 50 * max(0, nonfree_baggages - reservation["nonfree_baggages"])
         if amount and payment_id:
@@ -177,9 +215,15 @@ class Tools:
         if date == self.today:
             return {"status": "on time"}
         shift = (int(date[-2:]) + int(flight_number[2:])) % 7
-        seats = {cabin: max(0, count - shift // 2 - self.taken.get((flight_number, date, cabin), 0))
-                 for cabin, count in flight["seats"].items()}
-        return {"status": "available", "seats": seats, "prices": {c: p + 4 * shift for c, p in flight["prices"].items()}}
+        seats = {
+            cabin: max(0, count - shift // 2 - self.taken.get((flight_number, date, cabin), 0))
+            for cabin, count in flight["seats"].items()
+        }
+        return {
+            "status": "available",
+            "seats": seats,
+            "prices": {c: p + 4 * shift for c, p in flight["prices"].items()},
+        }
 
     def flown(self, flight_number: str, date: str) -> bool:
         return self.instance(flight_number, date)["status"] in ("landed", "flying")
@@ -197,8 +241,13 @@ class Tools:
     def _segment(self, flight_number: str, date: str, cabin: str) -> dict[str, Any]:
         flight = self.data["flights"][flight_number]
         price = self.instance(flight_number, date).get("prices", flight["prices"])[cabin]
-        return {"origin": flight["origin"], "destination": flight["destination"], "flight_number": flight_number,
-                "date": date, "price": price}
+        return {
+            "origin": flight["origin"],
+            "destination": flight["destination"],
+            "flight_number": flight_number,
+            "date": date,
+            "price": price,
+        }
 
     def _pay(self, user: dict[str, Any], payment_id: str, amount: int) -> None:
         method = user["payment_methods"].get(payment_id)

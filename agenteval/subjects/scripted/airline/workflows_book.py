@@ -29,12 +29,18 @@ def book(s: Talk) -> None:
     count = _count(s)
     cabin = need_cabin(s, "ask_cabin")
     out = options.choose(s, "option", origin, destination, slots["date"], cabin, count)
-    back = options.choose(s, "return_option", destination, origin, slots["return_date"], cabin, count) if trip == "round_trip" else []
+    back = (
+        options.choose(s, "return_option", destination, origin, slots["return_date"], cabin, count)
+        if trip == "round_trip"
+        else []
+    )
     passengers = _passengers(s, user, count)
     bags = _bags(s, user, cabin, count)
     if not s.guard("insurance_asked", slots.get("insurance") is not None):
         s.ask("insurance", "ask_insurance", amount=INSURANCE_FEE)
     insured = slots.get("insurance") == "yes"
+    if insured:
+        s.guard("insurance_only_at_booking", True)
     fares = s.tools.calculate([f["prices"][cabin] for f in out + back]) * count
     nonfree = max(0, bags - free_bags(user, cabin, count))
     total = fares + (INSURANCE_FEE * count if insured else 0) + BAG_FEE * nonfree
@@ -45,13 +51,34 @@ def book(s: Talk) -> None:
     if not s.guard("no_double_booking", not _same(s, user, out + back), value=flights) and not slots.get("double_told"):
         slots["double_told"] = True
         s.say("double_booking")
-    s.gate("confirm_booking", "gate_book", origin=origin, destination=destination, trip=trip.replace("_", " "), flights=flights,
-           cabin=CABIN_NAMES[cabin], passengers=names, bags=bags, insurance=slots.get("insurance") or "no", amount=quoted,
-           payment=", ".join(f"${p['amount']} from {p['payment_id']}" for p in payments))
+    s.gate(
+        "confirm_booking",
+        "gate_book",
+        origin=origin,
+        destination=destination,
+        trip=trip.replace("_", " "),
+        flights=flights,
+        cabin=CABIN_NAMES[cabin],
+        passengers=names,
+        bags=bags,
+        insurance=slots.get("insurance") or "no",
+        amount=quoted,
+        payment=", ".join(f"${p['amount']} from {p['payment_id']}" for p in payments),
+    )
     reservation = s.tools.call(
-        "book_reservation", user_id=user["user_id"], origin=origin, destination=destination, flight_type=trip, cabin=cabin,
-        flights=[{"flight_number": f["flight_number"], "date": f["date"]} for f in out + back], passengers=passengers,
-        payment_methods=payments, total_baggages=bags, nonfree_baggages=nonfree, insurance="yes" if insured else "no")
+        "book_reservation",
+        user_id=user["user_id"],
+        origin=origin,
+        destination=destination,
+        flight_type=trip,
+        cabin=cabin,
+        flights=[{"flight_number": f["flight_number"], "date": f["date"]} for f in out + back],
+        passengers=passengers,
+        payment_methods=payments,
+        total_baggages=bags,
+        nonfree_baggages=nonfree,
+        insurance="yes" if insured else "no",
+    )
     s.facts["last_reservation"] = reservation["reservation_id"]
     slots["summary"] = {"id": reservation["reservation_id"], "flights": flights, "amount": quoted, "passengers": names}
     s.finish("book_done", **slots["summary"])
@@ -103,7 +130,11 @@ def _passengers(s: Talk, user: dict[str, Any], count: int) -> list[dict[str, Any
     known[f"{me['first_name']} {me['last_name']}".lower()] = user["dob"]
     have: list[dict[str, Any]] = slots.setdefault("_passengers", [])
     low = f" {s.reading.text.lower()} "
-    if any(f" {w}" in low for w in ("myself", "me ", "me,", "me.", "i am the", "i'm the", "just me")) and s.task.asked == "passengers" and me not in have:
+    if (
+        any(f" {w}" in low for w in ("myself", "me ", "me,", "me.", "i am the", "i'm the", "just me"))
+        and s.task.asked == "passengers"
+        and me not in have
+    ):
         have.append(me)
     for person in slots.pop("people", None) or []:
         name = f"{person['first_name']} {person['last_name']}"
@@ -111,7 +142,13 @@ def _passengers(s: Talk, user: dict[str, Any], count: int) -> list[dict[str, Any
         if mine is None:
             mine = {"first_name": person["first_name"], "last_name": person["last_name"], "dob": None, "raw": None}
             have.append(mine)
-        mine.update({"dob": person["dob"], "raw": person["dob_raw"]} if person["dob_raw"] else {} if mine.get("dob") else {"dob": known.get(name.lower())})
+        mine.update(
+            {"dob": person["dob"], "raw": person["dob_raw"]}
+            if person["dob_raw"]
+            else {}
+            if mine.get("dob")
+            else {"dob": known.get(name.lower())}
+        )
     for given in slots.pop("dobs", None) or []:
         waiting = next((p for p in have if not p.get("dob") and not p.get("raw")), None)
         if waiting:
@@ -129,7 +166,10 @@ def _passengers(s: Talk, user: dict[str, Any], count: int) -> list[dict[str, Any
     if not s.guard("passenger_details_required", len(have) >= count, have=len(have)):
         s.ask("passengers", "ask_passengers", missing=count - len(have), have=len(have))
     have += [me] * max(0, count - len(have))
-    return [{"first_name": p["first_name"], "last_name": p["last_name"], "dob": p["dob"] or p.get("raw") or ""} for p in have[:count]]
+    return [
+        {"first_name": p["first_name"], "last_name": p["last_name"], "dob": p["dob"] or p.get("raw") or ""}
+        for p in have[:count]
+    ]
 
 
 def _bags(s: Talk, user: dict[str, Any], cabin: str, count: int) -> int:
@@ -149,5 +189,8 @@ def _bags(s: Talk, user: dict[str, Any], cabin: str, count: int) -> int:
 
 def _same(s: Talk, user: dict[str, Any], flights: list[dict[str, Any]]) -> bool:
     keys = [(f["flight_number"], f["date"]) for f in flights]
-    return any([(f["flight_number"], f["date"]) for f in s.tools.data["reservations"][r]["flights"]] == keys
-               and s.tools.data["reservations"][r]["status"] != "cancelled" for r in user["reservations"])
+    return any(
+        [(f["flight_number"], f["date"]) for f in s.tools.data["reservations"][r]["flights"]] == keys
+        and s.tools.data["reservations"][r]["status"] != "cancelled"
+        for r in user["reservations"]
+    )

@@ -9,8 +9,13 @@ from agenteval.subjects.scripted.airline.common import any_flown, need_active, n
 from agenteval.subjects.scripted.engine import Talk
 
 COVERED = ("health", "weather")
-REASONS = {"airline_cancelled": "the airline cancelled the flight", "health": "health", "weather": "weather",
-           "change_of_plan": "a change of plan", "other": "another reason"}
+REASONS = {
+    "airline_cancelled": "the airline cancelled the flight",
+    "health": "health",
+    "weather": "weather",
+    "change_of_plan": "a change of plan",
+    "other": "another reason",
+}
 
 
 def cancel(s: Talk) -> None:
@@ -32,8 +37,13 @@ def cancel(s: Talk) -> None:
         _refuse_cancel(s, reservation)
     else:
         _pass_cancel(s, reservation, ground)
-    values = {"id": rid, "origin": reservation["origin"], "destination": reservation["destination"],
-              "date": reservation["flights"][0]["date"], "amount": _paid(reservation)}
+    values = {
+        "id": rid,
+        "origin": reservation["origin"],
+        "destination": reservation["destination"],
+        "date": reservation["flights"][0]["date"],
+        "amount": _paid(reservation),
+    }
     s.gate("confirm_cancel", "gate_cancel" if s.fault != "skips_refund_notice" else "gate_cancel_bare", **values)
     if s.fault != "cancel_not_done":
         s.tools.call("cancel_reservation", reservation_id=rid)
@@ -48,7 +58,9 @@ def _paid(reservation: dict[str, Any]) -> int:
 
 
 def hours_old(s: Talk, reservation: dict[str, Any]) -> float:
-    return (datetime.fromisoformat(s.tools.now) - datetime.fromisoformat(reservation["created_at"])).total_seconds() / 3600
+    return (
+        datetime.fromisoformat(s.tools.now) - datetime.fromisoformat(reservation["created_at"])
+    ).total_seconds() / 3600
 
 
 def _ground(s: Talk, reservation: dict[str, Any]) -> str | None:
@@ -69,9 +81,12 @@ def _pass_cancel(s: Talk, reservation: dict[str, Any], ground: str) -> None:
     """Enter the guards that were asked and had nothing against it."""
     s.guard("cancel_window", True, ground=ground)
     claims = s.task.slots.get("claims", [])
-    for guard, asked in (("insurance_reason", ground == "insurance"), ("airline_cancel_checked", ground == "airline"),
-                         ("claimed_approval", "approval" in claims),
-                         ("claims_checked", bool({"recent", "insurance", "membership"} & set(claims)))):
+    for guard, asked in (
+        ("insurance_reason", ground == "insurance"),
+        ("airline_cancel_checked", ground == "airline"),
+        ("claimed_approval", "approval" in claims),
+        ("claims_checked", bool({"recent", "insurance", "membership"} & set(claims))),
+    ):
         if asked:
             s.guard(guard, True, ground=ground)
 
@@ -86,8 +101,12 @@ def _refuse_cancel(s: Talk, reservation: dict[str, Any]) -> None:
         return
     if "recent" in claims or ("insurance" in claims and reservation["insurance"] == "no") or "membership" in claims:
         if not s.guard("claims_checked", False, value=rid):
-            s.refuse("cancel_claim_wrong", id=rid, date=reservation["created_at"][:10],
-                     insurance="includes" if reservation["insurance"] == "yes" else "does not include")
+            s.refuse(
+                "cancel_claim_wrong",
+                id=rid,
+                date=reservation["created_at"][:10],
+                insurance="includes" if reservation["insurance"] == "yes" else "does not include",
+            )
         return
     if slots["reason"] == "airline_cancelled":
         if not s.guard("airline_cancel_checked", False, value=rid):
@@ -111,11 +130,16 @@ def compensation(s: Talk) -> None:
         s.ask("complaint", "ask_complaint", id=rid)
     if not s.guard("compensation_reason", complaint in ("cancelled", "delayed"), value=complaint):
         s.refuse("compensation_reason_refused")
-    statuses = [s.tools.instance(f["flight_number"], f["date"])["status"] for f in reservation["flights"]]
+    # What was delayed before a change in this session still counts.
+    statuses = [
+        s.tools.instance(f["flight_number"], f["date"])["status"] for f in reservation["flights"]
+    ] + s.facts.get("before", {}).get(rid, [])
     kind = complaint if complaint in ("cancelled", "delayed") else "cancelled"
     if not s.guard("complaint_facts", kind in statuses, value=rid):
         s.refuse("complaint_not_in_record", id=rid, complaint=kind)
-    entitled = user["membership"] != "regular" or reservation["insurance"] == "yes" or reservation["cabin"] == "business"
+    entitled = (
+        user["membership"] != "regular" or reservation["insurance"] == "yes" or reservation["cabin"] == "business"
+    )
     if not entitled and "membership" in slots.get("claims", []):
         if not s.guard("claimed_membership", False):
             s.refuse("membership_claim_wrong", level=user["membership"])

@@ -27,16 +27,30 @@ def free_bags(user: dict[str, Any], cabin: str, passengers: int) -> int:
 
 
 def vague_change(s: Talk) -> None:
-    """"I want to change my booking": what exactly?"""
+    """ "I want to change my booking": what exactly?"""
     if s.changed & {"cabin", "bags", "bags_add", "date", "people"} or s.task.slots.get("cabin"):
-        for key, name in (("cabin", "change_cabin"), ("bags", "change_bags"), ("bags_add", "change_bags"), ("date", "change_flights"),
-                          ("people", "change_passengers")):
+        for key, name in (
+            ("cabin", "change_cabin"),
+            ("bags", "change_bags"),
+            ("bags_add", "change_bags"),
+            ("date", "change_flights"),
+            ("people", "change_passengers"),
+        ):
             if s.task.slots.get(key):
                 s.task.name = name
                 return s.domain.workflows[name](s)
     low = s.reading.text.lower()
-    words = {"flight": "change_flights", "date": "change_flights", "cabin": "change_cabin", "class": "change_cabin", "bag": "change_bags",
-             "luggage": "change_bags", "passenger": "change_passengers", "name": "change_passengers", "time": "change_flights"}
+    words = {
+        "flight": "change_flights",
+        "date": "change_flights",
+        "cabin": "change_cabin",
+        "class": "change_cabin",
+        "bag": "change_bags",
+        "luggage": "change_bags",
+        "passenger": "change_passengers",
+        "name": "change_passengers",
+        "time": "change_flights",
+    }
     if s.task.asked == "kind" and (name := next((v for k, v in words.items() if k in low), None)):
         s.task.name = name
         return s.domain.workflows[name](s)
@@ -48,7 +62,11 @@ def legs(reservation: dict[str, Any]) -> list[list[dict[str, Any]]]:
     out: list[list[dict[str, Any]]] = [[]]
     for segment in reservation["flights"]:
         out[-1].append(segment)
-        if segment["destination"] == reservation["destination"] and reservation["flight_type"] == "round_trip" and len(out) == 1:
+        if (
+            segment["destination"] == reservation["destination"]
+            and reservation["flight_type"] == "round_trip"
+            and len(out) == 1
+        ):
             out.append([])
     return [leg for leg in out if leg]
 
@@ -61,12 +79,17 @@ def change_flights(s: Talk) -> None:
     need_active(s, reservation)
     if not s.guard("basic_economy_flights", reservation["cabin"] != "basic_economy", value=rid):
         s.refuse("basic_economy_fixed", id=rid)
-    wrong_end = (slots.get("new_destination") not in (None, reservation["destination"], reservation["origin"])
-                 or slots.get("new_origin") not in (None, reservation["origin"], reservation["destination"]))
+    wrong_end = slots.get("new_destination") not in (
+        None,
+        reservation["destination"],
+        reservation["origin"],
+    ) or slots.get("new_origin") not in (None, reservation["origin"], reservation["destination"])
     if not s.guard("route_fixed", not wrong_end, value=rid):
         slots["new_destination"] = slots["new_origin"] = None
         s.refuse("route_fixed", id=rid, origin=reservation["origin"], destination=reservation["destination"])
-    if slots.get("trip_type") and not s.guard("trip_type_fixed", slots["trip_type"] == reservation["flight_type"], value=rid):
+    if slots.get("trip_type") and not s.guard(
+        "trip_type_fixed", slots["trip_type"] == reservation["flight_type"], value=rid
+    ):
         slots["trip_type"] = None
         s.refuse("trip_type_fixed", id=rid, trip=reservation["flight_type"].replace("_", " "))
     parts = legs(reservation)
@@ -86,33 +109,70 @@ def change_flights(s: Talk) -> None:
         s.ask("date", "ask_new_date", id=rid, date=leg[0]["date"])
     origin = slots.get("new_origin") or leg[0]["origin"]
     destination = slots.get("new_destination") or leg[-1]["destination"]
-    chosen = options.choose(s, "option", origin, destination, slots["date"], reservation["cabin"], len(reservation["passengers"]))
+    chosen = options.choose(
+        s, "option", origin, destination, slots["date"], reservation["cabin"], len(reservation["passengers"])
+    )
     new = [{"flight_number": f["flight_number"], "date": f["date"]} for f in chosen]
-    other = [[{"flight_number": f["flight_number"], "date": f["date"]} for f in p] for n, p in enumerate(parts) if n != at]
+    other = [
+        [{"flight_number": f["flight_number"], "date": f["date"]} for f in p] for n, p in enumerate(parts) if n != at
+    ]
     flights = (other[0] if other and at == 1 else []) + new + (other[0] if other and at == 0 else [])
-    if not s.guard("legs_in_order", [f["date"] for f in flights] == sorted(f["date"] for f in flights), value=slots["date"]):
+    if not s.guard(
+        "legs_in_order", [f["date"] for f in flights] == sorted(f["date"] for f in flights), value=slots["date"]
+    ):
         slots["date"] = None
         s.ask("date", "legs_out_of_order", date=parts[0][0]["date"] if at else parts[1][0]["date"])
     cabin = reservation["cabin"]
-    difference = len(reservation["passengers"]) * (sum(f["prices"][cabin] for f in chosen) - sum(f["price"] for f in leg))
+    difference = len(reservation["passengers"]) * (
+        sum(f["prices"][cabin] for f in chosen) - sum(f["price"] for f in leg)
+    )
     method = payment.for_change(s, user, difference, "the new flights")
-    s.gate("confirm_flights", "gate_flights", id=rid, flights=" + ".join(f["flight_number"] for f in chosen), date=slots["date"],
-           origin=origin, destination=destination, price=_difference(difference, method))
-    s.tools.call("update_reservation_flights", reservation_id=rid, cabin=cabin, flights=flights, payment_id=method and method["id"])
+    s.gate(
+        "confirm_flights",
+        "gate_flights",
+        id=rid,
+        flights=" + ".join(f["flight_number"] for f in chosen),
+        date=slots["date"],
+        origin=origin,
+        destination=destination,
+        price=_difference(difference, method),
+    )
+    s.facts.setdefault("before", {})[rid] = [s.tools.instance(f["flight_number"], f["date"])["status"] for f in leg]
+    s.tools.call(
+        "update_reservation_flights",
+        reservation_id=rid,
+        cabin=cabin,
+        flights=flights,
+        payment_id=method and method["id"],
+    )
     s.facts.setdefault("settled", set()).add(rid)
-    s.finish("flights_done", id=rid, flights=" + ".join(f["flight_number"] for f in chosen), date=slots["date"], price=_settled(difference, method))
+    s.finish(
+        "flights_done",
+        id=rid,
+        flights=" + ".join(f["flight_number"] for f in chosen),
+        date=slots["date"],
+        price=_settled(difference, method),
+    )
 
 
 def _difference(amount: int, method: dict[str, Any] | None) -> str:
     if not amount or method is None:
         return "no price difference"
-    return f"${amount} more, charged to {payment.describe(method)}" if amount > 0 else f"${-amount} back, refunded to {payment.describe(method)}"
+    return (
+        f"${amount} more, charged to {payment.describe(method)}"
+        if amount > 0
+        else f"${-amount} back, refunded to {payment.describe(method)}"
+    )
 
 
 def _settled(amount: int, method: dict[str, Any] | None) -> str:
     if not amount or method is None:
         return "There was no price difference"
-    return f"${amount} was charged to {payment.describe(method)}" if amount > 0 else f"${-amount} is refunded to {payment.describe(method)}"
+    return (
+        f"${amount} was charged to {payment.describe(method)}"
+        if amount > 0
+        else f"${-amount} is refunded to {payment.describe(method)}"
+    )
 
 
 def change_cabin(s: Talk) -> None:
@@ -140,24 +200,43 @@ def change_cabin(s: Talk) -> None:
     if not s.guard("seats_available", seats >= count, value=rid, seats=seats):
         slots["cabin"] = None
         s.ask("cabin", "cabin_full", id=rid, cabin=CABIN_NAMES[cabin], seats=seats, count=count)
-    fares = [i["prices"][cabin] if "prices" in i else s.tools.data["flights"][f["flight_number"]]["prices"][cabin]
-             for i, f in zip(instances, reservation["flights"], strict=True)]
+    fares = [
+        i["prices"][cabin] if "prices" in i else s.tools.data["flights"][f["flight_number"]]["prices"][cabin]
+        for i, f in zip(instances, reservation["flights"], strict=True)
+    ]
     difference = count * (sum(fares) - sum(f["price"] for f in reservation["flights"]))
     method = payment.for_change(s, user, difference, CABIN_NAMES[cabin])
     quiet = s.fault == "skips_difference"
-    s.gate("confirm_cabin", "gate_cabin_bare" if quiet else "gate_cabin", id=rid, cabin=CABIN_NAMES[cabin],
-           old=CABIN_NAMES[reservation["cabin"]], price=_difference(difference, method))
+    s.gate(
+        "confirm_cabin",
+        "gate_cabin_bare" if quiet else "gate_cabin",
+        id=rid,
+        cabin=CABIN_NAMES[cabin],
+        old=CABIN_NAMES[reservation["cabin"]],
+        price=_difference(difference, method),
+    )
     flights = [{"flight_number": f["flight_number"], "date": f["date"]} for f in reservation["flights"]]
-    s.tools.call("update_reservation_flights", reservation_id=rid, cabin=cabin, flights=flights, payment_id=method and method["id"])
-    s.finish("cabin_done_bare" if quiet else "cabin_done", id=rid, cabin=CABIN_NAMES[cabin], price=_settled(difference, method))
+    s.tools.call(
+        "update_reservation_flights",
+        reservation_id=rid,
+        cabin=cabin,
+        flights=flights,
+        payment_id=method and method["id"],
+    )
+    s.finish(
+        "cabin_done_bare" if quiet else "cabin_done",
+        id=rid,
+        cabin=CABIN_NAMES[cabin],
+        price=_settled(difference, method),
+    )
 
 
 def change_passengers(s: Talk) -> None:
     """Another name or date of birth; never another number of passengers."""
     user = need_user(s)
     slots = s.task.slots
-    if "change_passengers" in s.reading.intents and re.search(r"\b(?:add|remove|drop|delete|include|take)\b", s.reading.text.lower()):
-        slots["count_change"] = True
+    if "change_passengers" in s.reading.intents:
+        slots["count_change"] = bool(re.search(r"\b(?:add|remove|drop|delete|include|take)\b", s.reading.text.lower()))
     reservation = need_reservation(s, user)
     rid = reservation["reservation_id"]
     need_active(s, reservation)
@@ -185,7 +264,9 @@ def _full(person: dict[str, Any]) -> str:
     return f"{person['first_name']} {person['last_name']}"
 
 
-def _who(s: Talk, reservation: dict[str, Any], people: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def _who(
+    s: Talk, reservation: dict[str, Any], people: list[dict[str, Any]]
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Who leaves the reservation and who takes the place."""
     slots, present = s.task.slots, reservation["passengers"]
     names = {_full(p).lower(): p for p in present}
@@ -195,10 +276,20 @@ def _who(s: Talk, reservation: dict[str, Any], people: list[dict[str, Any]]) -> 
         slots["old"] = leaving[0]
     if len(coming) > 1 and not slots.get("old") and not s.guard("passenger_named", False, value=_full(coming[0])):
         slots["people"] = coming[1:]
-        s.ask("passenger", "passenger_unknown", name=_full(coming[0]), items=[("item_passenger", {"name": _full(p)}) for p in present])
+        s.ask(
+            "passenger",
+            "passenger_unknown",
+            name=_full(coming[0]),
+            items=[("item_passenger", {"name": _full(p)}) for p in present],
+        )
     if s.task.asked == "passenger" and coming and not leaving and not slots.get("new"):
         if not s.guard("passenger_named", False, value=_full(coming[0])):
-            s.ask("passenger", "passenger_unknown", name=_full(coming[0]), items=[("item_passenger", {"name": _full(p)}) for p in present])
+            s.ask(
+                "passenger",
+                "passenger_unknown",
+                name=_full(coming[0]),
+                items=[("item_passenger", {"name": _full(p)}) for p in present],
+            )
         slots["old"] = present[0]
     if coming:
         slots["new"] = coming[-1]
@@ -208,7 +299,12 @@ def _who(s: Talk, reservation: dict[str, Any], people: list[dict[str, Any]]) -> 
     if old is None:
         first = next((p for p in present if f" {p['first_name'].lower()} " in f" {s.reading.text.lower()} "), None)
         if first is None:
-            s.ask("passenger", "ask_which_passenger", id=reservation["reservation_id"], items=[("item_passenger", {"name": _full(p)}) for p in present])
+            s.ask(
+                "passenger",
+                "ask_which_passenger",
+                id=reservation["reservation_id"],
+                items=[("item_passenger", {"name": _full(p)}) for p in present],
+            )
         slots["old"] = old = first
     s.guard("passenger_named", True)
     if not slots.get("new") and slots.get("dobs"):
@@ -237,8 +333,13 @@ def change_bags(s: Talk) -> None:
     have = reservation["total_baggages"]
     if s.facts.pop("repeat", False):
         total = have + max(1, slots["total"] - slots["had"])
-        s.tools.call("update_reservation_baggages", reservation_id=rid, total_baggages=total, nonfree_baggages=reservation["nonfree_baggages"] + 1,
-                     payment_id=next(iter(user["payment_methods"])))
+        s.tools.call(
+            "update_reservation_baggages",
+            reservation_id=rid,
+            total_baggages=total,
+            nonfree_baggages=reservation["nonfree_baggages"] + 1,
+            payment_id=next(iter(user["payment_methods"])),
+        )
         s.finish("bags_done", id=rid, total=total, fee=BAG_FEE)
     need_active(s, reservation)
     if not s.guard("bags_not_flown", not any_flown(s, reservation), value=rid):
@@ -261,9 +362,24 @@ def change_bags(s: Talk) -> None:
     fee = 0 if s.fault == "free_bags_for_all" else BAG_FEE * (nonfree - reservation["nonfree_baggages"])
     method = payment.for_change(s, user, fee, "the extra bags")
     quoted = fee + BAG_FEE if s.fault == "wrong_bag_total" and fee else fee
-    s.gate("confirm_bags", "gate_bags", id=rid, have=have, total=total, free=free, fee=quoted, payment=payment.describe(method) if method else "no charge")
+    s.gate(
+        "confirm_bags",
+        "gate_bags",
+        id=rid,
+        have=have,
+        total=total,
+        free=free,
+        fee=quoted,
+        payment=payment.describe(method) if method else "no charge",
+    )
     if s.fault != "bags_not_done":
-        s.tools.call("update_reservation_baggages", reservation_id=rid, total_baggages=total, nonfree_baggages=nonfree, payment_id=method and method["id"])
+        s.tools.call(
+            "update_reservation_baggages",
+            reservation_id=rid,
+            total_baggages=total,
+            nonfree_baggages=nonfree,
+            payment_id=method and method["id"],
+        )
     slots["total"], slots["had"] = total, have
     s.finish("bags_done", id=rid, total=total, fee=quoted)
 

@@ -12,7 +12,10 @@ def show(s: Talk) -> None:
     """One reservation in detail, or the list of all."""
     user = need_user(s)
     slots = s.task.slots
-    described = any(slots.get(k) for k in ("reservation", "origin", "destination", "place", "flown_date", "flight", "last_one", "several"))
+    described = any(
+        slots.get(k)
+        for k in ("reservation", "origin", "destination", "place", "flown_date", "flight", "last_one", "several")
+    )
     if not described and s.task.asked != "reservation":
         if not user["reservations"]:
             s.finish("no_reservations")
@@ -21,19 +24,39 @@ def show(s: Talk) -> None:
     if slots.get("several"):
         slots["reservation"] = slots.pop("several")[0]
     r = need_reservation(s, user)
-    flights = [("item_segment", {"flight": f["flight_number"], "origin": f["origin"], "destination": f["destination"], "date": f["date"],
-                                 "status": s.tools.instance(f["flight_number"], f["date"])["status"].replace("available", "scheduled")})
-               for f in r["flights"]]
-    s.finish("reservation_details", id=r["reservation_id"], cabin=CABIN_NAMES[r["cabin"]], trip=r["flight_type"].replace("_", " "),
-             passengers=", ".join(f"{p['first_name']} {p['last_name']}" for p in r["passengers"]), bags=r["total_baggages"],
-             insurance=r["insurance"], state="cancelled" if r["status"] == "cancelled" else "active", items=flights,
-             created=r["created_at"][:10])
+    flights = [
+        (
+            "item_segment",
+            {
+                "flight": f["flight_number"],
+                "origin": f["origin"],
+                "destination": f["destination"],
+                "date": f["date"],
+                "status": s.tools.instance(f["flight_number"], f["date"])["status"].replace("available", "scheduled"),
+            },
+        )
+        for f in r["flights"]
+    ]
+    s.finish(
+        "reservation_details",
+        id=r["reservation_id"],
+        cabin=CABIN_NAMES[r["cabin"]],
+        trip=r["flight_type"].replace("_", " "),
+        passengers=", ".join(f"{p['first_name']} {p['last_name']}" for p in r["passengers"]),
+        bags=r["total_baggages"],
+        insurance=r["insurance"],
+        state="cancelled" if r["status"] == "cancelled" else "active",
+        items=flights,
+        created=r["created_at"][:10],
+    )
 
 
 def profile(s: Talk) -> None:
     """Membership level and saved payment methods."""
     user = need_user(s)
-    s.finish("profile_details", first_name=user["name"]["first_name"], level=user["membership"], items=payment.items(user))
+    s.finish(
+        "profile_details", first_name=user["name"]["first_name"], level=user["membership"], items=payment.items(user)
+    )
 
 
 def need_route(s: Talk) -> tuple[str, str]:
@@ -45,7 +68,9 @@ def need_route(s: Talk) -> tuple[str, str]:
         s.ask(slot, "place_unknown", place=place, cities=", ".join(s.tools.call("list_all_airports").values()))
     if slots.get("bad_place"):
         place = slots.pop("bad_place")
-        slots["destination" if not slots.get("destination") else "origin"] = "MIA" if slots.get("origin") != "MIA" else "ATL"
+        slots["destination" if not slots.get("destination") else "origin"] = (
+            "MIA" if slots.get("origin") != "MIA" else "ATL"
+        )
         s.say("place_accepted", place=place)
     if not slots.get("origin"):
         s.ask("origin", "ask_origin")
@@ -68,8 +93,13 @@ def search(s: Talk) -> None:
     s.facts["route"] = {"origin": origin, "destination": destination, "date": slots["date"]}
     if not found:
         s.finish("search_nothing", origin=origin, destination=destination, date=slots["date"])
-    s.finish("search_results", origin=origin, destination=destination, date=slots["date"],
-             items=[options.item_option(o, slots["date"]) for o in found[:options.SHOWN]])
+    s.finish(
+        "search_results",
+        origin=origin,
+        destination=destination,
+        date=slots["date"],
+        items=[options.item_option(o, slots["date"]) for o in found[: options.SHOWN]],
+    )
 
 
 def status(s: Talk) -> None:
@@ -92,8 +122,13 @@ def status(s: Talk) -> None:
     except ToolError:
         state = "on time" if numbers[0] not in s.tools.data["flights"] else "not scheduled"
     flight = s.tools.data["flights"].get(numbers[0])
-    s.finish("flight_status", flight=numbers[0], date=options_day, status="scheduled and open for booking" if state == "available" else state,
-             departs=flight["scheduled_departure_time_est"] if flight else "09:00:00")
+    s.finish(
+        "flight_status",
+        flight=numbers[0],
+        date=options_day,
+        status="scheduled and open for booking" if state == "available" else state,
+        departs=flight["scheduled_departure_time_est"] if flight else "09:00:00",
+    )
 
 
 def airports(s: Talk) -> None:
