@@ -1,4 +1,4 @@
-"""What a customer answers to a reply of an agent: details from facts, a choice, a yes, or what was wanted in the first place.
+"""What a customer answers to a reply of an agent: details from facts, a choice, a yes, or the request itself.
 
 Driver and runner share it. An answer says what kind it is, so that they can end a session in time.
 """
@@ -227,25 +227,27 @@ def answer(scene: Scene) -> Answer:
 
     Section III-A: the driver is a customer who gives what is asked for and follows to the end.
     """
-    talk = load()
-    question = read(scene.last)
+    talk, question = load(), read(scene.last)
+    return _demanded(question, scene, talk) or _told(question, scene, talk)
+
+
+def _demanded(question: Question, scene: Scene, talk: Talk) -> Answer | None:
+    """The answer to what the reply asks for; None when it asks for nothing."""
     key = (scene.key, len(scene.turns))
-    services = bool(question.options) and menu(
-        question, not scene.turns or question.options == read(scene.greeting).options
-    )
-    settled = question.gate or question.offer or services
-    if question.rejected and not any(identifying(s) for s in question.slots) and not settled:
-        if again := _repeated(question, scene, talk):
-            return again
+    early = not scene.turns or question.options == read(scene.greeting).options
+    services = bool(question.options) and menu(question, early)
+    settled = question.gate or question.offer or services or any(identifying(s) for s in question.slots)
+    if question.rejected and not settled and (again := _repeated(question, scene, talk)):
+        return again
     if question.slots and not services:
         reply = _details(question, scene, talk)
         if question.gate and not scene.curious and reply.kind == "give":
-            return reply._replace(message=f"{say(talk, 'plain_yes', key).split('.')[0].split(',')[0]}. {reply.message}")
+            return reply._replace(message=f"{say(talk, 'agree', key)} {reply.message}")
         if not (question.gate and reply.kind in ("lack", "nudge")):
             return reply
+    if question.gate and scene.curious:
+        return Answer("Only asking.", say(talk, "not_now", key), "decline")
     if question.gate:
-        if scene.curious:
-            return Answer("Only asking.", say(talk, "not_now", key), "decline")
         return Answer("The agent asks for confirmation.", question.word or say(talk, "yes", key), "confirm")
     if services and scene.chosen and not (question.misunderstood or question.rejected):
         return Answer("The agent is back at its menu.", say(talk, "bye", key), "bye")
@@ -253,25 +255,30 @@ def answer(scene: Scene) -> Answer:
         return _option(question, scene, talk, services)
     if question.offer:
         return _offered(question, scene, talk, key)
-    if question.rejected or question.misunderstood:
-        if again := _repeated(question, scene, talk):
-            return again
+    if (question.rejected or question.misunderstood) and (again := _repeated(question, scene, talk)):
+        return again
     if question.yes_no:
-        extra = talk.patterns["extra_offer"].search(question.yes_no.lower()) and not content(question.yes_no) & content(
-            scene.goal
-        )
+        wanted = content(question.yes_no) & content(scene.goal)
+        extra = talk.patterns["extra_offer"].search(question.yes_no.lower()) and not wanted
         return Answer("A question for yes or no.", say(talk, "no_extra" if extra else "plain_yes", key), "confirm")
+    return None
+
+
+def _told(question: Question, scene: Scene, talk: Talk) -> Answer:
+    """The answer to a reply that asks for nothing in particular."""
+    key = (scene.key, len(scene.turns))
+    ended = question.closed or question.transferred
     if outcome(scene.last, scene.replies[-2] if scene.turns else "") == "done":
         return Answer("The request is done.", say(talk, "bye" if question.more else "thanks", key), "bye")
     if question.refused:
         return Answer("The agent refuses.", say(talk, "refused", key), "instead")
-    if scene.goal and not scene.asked and not (question.closed or question.transferred):
+    if scene.goal and not scene.asked and not ended:
         return Answer("The agent is open for a request.", scene.goal, "goal")
     if question.open and scene.goal and not any(scene.outcomes):
         return Answer("The agent asks again what is wanted.", say(talk, "nudge_goal", key, goal=scene.goal), "goal")
     if question.more or question.open:
         return Answer("Nothing else is wanted.", say(talk, "bye", key), "bye")
-    if question.closed or question.transferred:
+    if ended:
         return Answer("The agent has ended the conversation.", say(talk, "thanks", key), "end")
     return Answer("The agent has told something.", say(talk, "nudge", key), "nudge")
 

@@ -100,7 +100,7 @@ def _seed(
 
 
 def wished(text: str, known: Sequence[Service], key: Any) -> str:
-    """The request that a plan is about: quoted in it, or a service that it names; empty when it leaves the choice open."""
+    """The request that a plan is about, quoted in it or named by a service; empty when it leaves the choice open."""
     for quoted in QUOTED.findall(text):
         if len(quoted.split()) > 1:
             return quoted

@@ -11,10 +11,8 @@ from typing import NamedTuple
 from agenteval.tester.rules import lexicon
 from agenteval.tester.rules.talk import Talk
 
-ITEM = re.compile(
-    r"^\s*(?:\(?(\d{1,2}|[A-Za-z])[.):](?=\s)|\[(\w{1,2})\]|(\d)\ufe0f?\u20e3|[-*\u2022\u00b7>]+(?=\s)|(\d{1,2}) -(?=\s))"
-    r"\s*(\S.*)$"
-)
+_KEY = r"\(?(\d{1,2}|[A-Za-z])[.):](?=\s)|\[(\w{1,2})\]|(\d)\ufe0f?\u20e3|(\d{1,2}) -(?=\s)"
+ITEM = re.compile(rf"^\s*(?:{_KEY}|[-*\u2022\u00b7>]+(?=\s))\s*(\S.*)$")
 PAIR = re.compile(r"^([A-Za-z][\w /'-]{1,30}?):\s*(\S.*)$")
 _INLINE = re.compile(r"(?:^|[\s,;:])\(?(\d)[.)]\s+(.+?)(?=[\s,;]+(?:or |and )?\(?\d[.)]\s|[.?!\n]|$)")
 _BRACKETS = re.compile(r"\s*\([^()]*\)")

@@ -113,7 +113,7 @@ def of_seed(seed: Mapping[str, str]) -> list[Fact]:
 
 
 def told(replies: Iterable[str], mine: Sequence[str]) -> list[Fact]:
-    """Facts that an agent has said: lines ``key: value``, and codes of records that are not the customer's own values."""
+    """Facts that an agent has said: lines ``key: value``, and codes of records other than the customer's own values."""
     facts: list[Fact] = []
     example = load().patterns["sample"]
     for reply in replies:

@@ -114,7 +114,7 @@ def _detours(turns: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _ahead(rest: Sequence[Mapping[str, Any]], last: str, question: Question) -> Mapping[str, Any] | None:
-    """A later step up to the perturbation whose moment has come, when the agent no longer asks for what lies between."""
+    """A later step, up to the perturbation, whose moment has come: the agent does not ask for what lies between."""
     for step in rest[1:]:
         if step["part"] == "after":
             return None
@@ -152,7 +152,7 @@ def _pointless(step: Mapping[str, Any]) -> bool:
 
 
 def _after(rest: Sequence[Mapping[str, Any]], last: str, question: Question) -> dict[str, Any]:
-    """Steps after the perturbation: sent while they make sense, passed over when there is nothing for them to answer."""
+    """Steps after the perturbation: sent while they make sense, passed over when they have nothing to answer."""
     for step in rest:
         if resembles(last, step["expects"]) or not _pointless(step) or question.asks:
             return _send(step, "A step after the perturbation.")

@@ -1,7 +1,7 @@
 """Services that an agent says it has, in its own words, and requests for them.
 
-``"I can help with renewing loans, reserving books and paying fines."`` names three; each has content words by which it is
-found again in what customers and agents say later.
+``"I can help with renewing loans, reserving books and paying fines."`` names three; each has content words by
+which it is found again in what customers and agents say later.
 """
 
 from __future__ import annotations
@@ -214,7 +214,8 @@ def request(service: Service, key: Any) -> str:
 def meant(session: Mapping[str, Any]) -> list[str]:
     """What the customer said in a session, with a choice by number replaced by what was chosen.
 
-    >>> meant({"greeting": "Please reply with a number: 1) Book a visit 2) Cancel a visit", "turns": [{"user": "2", "agent": ""}]})
+    >>> greeting = "Please reply with a number: 1) Book a visit 2) Cancel a visit"
+    >>> meant({"greeting": greeting, "turns": [{"user": "2", "agent": ""}]})
     ['Cancel a visit']
     """
     before = [session["greeting"], *(turn["agent"] for turn in session["turns"])]

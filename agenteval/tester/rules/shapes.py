@@ -149,7 +149,8 @@ def _count(word: str, talk: Talk) -> int:
 def fits(value: str, wish: str, talk: Talk) -> bool:
     """Whether a value has as many letters and digits as an agent's sentence says; True where it says nothing.
 
-    >>> fits("AB12345", "two letters followed by five digits", load()), fits("12345", "two letters and five digits", load())
+    >>> wish = "two letters followed by five digits"
+    >>> fits("AB12345", wish, load()), fits("12345", wish, load())
     (True, False)
     """
     low = wish.lower()

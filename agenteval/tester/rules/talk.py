@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+
 class Talk(NamedTuple):
     """Words, patterns and sentences of one language."""
 
