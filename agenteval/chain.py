@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from agenteval.chat import Session
+from agenteval.chat import Chat, Session
 from agenteval.errors import ChatError, RunFolderError, UsageError
 from agenteval.llm.wrappers import Budget
 from agenteval.pipeline import (
@@ -140,6 +140,33 @@ def isolates(subject: Subject, timeout: float) -> bool:
         return True
 
 
+class Watch:
+    """Opens chats for the tester and keeps the privileged log of each, where the agent is one of ours and has one."""
+
+    def __init__(self, context: Context, stage: str):
+        self.context = context
+        self.stage = stage
+        self.chats: dict[str, Chat] = {}
+
+    def open(self, unit: str) -> Chat:
+        self.chats[unit] = chat = self.context.subject.open_chat()
+        return chat
+
+    def keep(self, unit: str, id: str) -> None:
+        """Write the log of a unit that is over, under the id of its record."""
+        for number, event in enumerate(self.context.subject.log_of(self.chats.pop(unit))):
+            self.context.run.append_raw("privileged/tools", {"id": id, "stage": self.stage, "position": number, **event})
+
+    def close(self, known: set[str]) -> None:
+        """Sort the log, and drop what a killed process wrote about a unit that was done again."""
+        run = self.context.run
+        latest: dict[tuple[str, str, int], dict[str, Any]] = {}
+        for event in run.lines("privileged/tools"):
+            if event["stage"] != self.stage or event["id"] in known:
+                latest[event["id"], event["stage"], event["position"]] = event
+        run.replace_raw("privileged/tools", [latest[key] for key in sorted(latest)])
+
+
 # ---- stages
 
 
@@ -151,8 +178,11 @@ def discover_stage(context: Context) -> dict[str, Any]:
     done = [len(finished)]
     context.progress("discover", done[0], total)
 
+    watch = Watch(context, "discover")
+
     def keep(round: Round) -> None:
         if round.trace is not None:
+            watch.keep(round.trace.id.split("-")[0], round.trace.id)
             run.append("traces", [round.trace])
         if round.failure is not None:
             run.append("failures", [round.failure])
@@ -160,10 +190,11 @@ def discover_stage(context: Context) -> dict[str, Any]:
         context.progress("discover", done[0], total)
 
     traces = discover(
-        context.subject.open_chat, settings.brief, context.purse.model("tester"), strategy=settings.discovery,
+        watch.open, settings.brief, context.purse.model("tester"), strategy=settings.discovery,
         budget=Exploration(settings.rounds, settings.turns, settings.warmup), seed=settings.seed, timeout=settings.timeout,
         finished=finished, keep=keep,
     )  # fmt: skip
+    watch.close({trace.id for trace in traces})
     run.replace("traces", traces)
     run.replace("failures", run.read("failures", Failure))
     return {"sessions": len(traces), "turns": sum(len(t.turns) for t in traces)}
@@ -220,8 +251,11 @@ def execute_stage(context: Context) -> dict[str, Any]:
     done = [len(finished | failed)]
     context.progress("run", done[0], total)
 
+    watch = Watch(context, "run")
+
     def keep(outcome: Outcome) -> None:
         if outcome.run is not None:
+            watch.keep(outcome.run.id, outcome.run.id)
             run.append("runs", [outcome.run])
         if outcome.verdict is not None:
             run.append("verdicts", [outcome.verdict])
@@ -231,10 +265,11 @@ def execute_stage(context: Context) -> dict[str, Any]:
         context.progress("run", done[0], total)
 
     execute(
-        tests, context.subject.open_chat, settings.brief, context.purse.model("tester"), context.purse.model("judge"),
+        tests, watch.open, settings.brief, context.purse.model("tester"), context.purse.model("judge"),
         repetitions=settings.repetitions, seed=settings.seed, timeout=settings.timeout,
         workers=1 if context.serial else context.purse.concurrency, finished=frozenset(finished | failed), keep=keep,
     )  # fmt: skip
+    watch.close({r.id for r in run.read("runs", TestRun)})
     for name, kind in (("runs", TestRun), ("verdicts", Verdict), ("failures", Failure)):
         run.replace(name, run.read(name, kind))
     verdicts = Counter(v.verdict for v in run.read("verdicts", Verdict))

@@ -225,6 +225,10 @@ class Run:
         values = [r.model_dump(mode="json") for r in records]
         write_text(self.file(name), "".join(self._line(record) for record in (values if ordered else sorted(values, key=_unit))))
 
+    def replace_raw(self, name: str, records: Iterable[dict[str, Any]]) -> None:
+        """Write a whole file of plain dictionaries in one step, in the order given."""
+        write_text(self.file(name), "".join(self._line(record) for record in records))
+
     def append_raw(self, name: str, record: dict[str, Any]) -> None:
         self._write(self._line(record), self.file(name))
 

@@ -70,7 +70,7 @@ def test_the_warm_up_follows_the_paper_and_asks_no_planner():
     assert schedule(Budget()) == ["capability_discovery", "happy_path", "happy_path", "consistency_check"]
     assert schedule(Budget(rounds=2)) == ["capability_discovery", "happy_path"]
     model = explorer(lambda r: drive(f"message {len(blocks(r.messages[0].content)['conversation']['turns'])}"))
-    traces = discover(Parrot, BRIEF, model, budget=Budget(rounds=6, turns=2))
+    traces = discover(lambda unit: Parrot(), BRIEF, model, budget=Budget(rounds=6, turns=2))
     assert [t.phase for t in traces] == [*schedule(Budget()), "happy_path", "happy_path"]
     assert [t.objective for t in traces[:4]] == [DEFAULTS[p].objective for p in schedule(Budget())] and traces[4].objective == "o"
     assert [r.role for r in model.requests].count("planner") == 2
@@ -81,7 +81,7 @@ def test_the_warm_up_follows_the_paper_and_asks_no_planner():
 
 def test_the_naive_arm_has_no_phases_no_planner_and_no_memory():
     model = explorer(lambda r: drive(f"message {len(blocks(r.messages[0].content)['conversation']['turns'])}"))
-    traces = discover(Parrot, BRIEF, model, strategy="naive", budget=Budget(rounds=6, turns=2))
+    traces = discover(lambda unit: Parrot(), BRIEF, model, strategy="naive", budget=Budget(rounds=6, turns=2))
     assert {(t.phase, t.objective) for t in traces} == {("", traces[0].objective)}
     assert {r.role for r in model.requests} == {"driver"}
     assert all(blocks(r.messages[0].content)["earlier"] == [] for r in model.requests)
@@ -96,7 +96,7 @@ def test_the_naive_arm_has_no_phases_no_planner_and_no_memory():
     ([drive("a"), drive("I'm sorry, but I can't assist with that request."), drive("<think>hm")], 1, "tester_fault"),
 ])  # fmt: skip
 def test_how_a_session_ends(messages, turns, stop):
-    (trace,) = discover(Parrot, BRIEF, explorer(messages), budget=Budget(rounds=1, turns=3))
+    (trace,) = discover(lambda unit: Parrot(), BRIEF, explorer(messages), budget=Budget(rounds=1, turns=3))
     assert (len(trace.turns), trace.stop) == (turns, stop)
     assert all(t.agent for t in trace.turns), "the last message was answered"
 
@@ -107,7 +107,7 @@ def test_how_a_session_ends(messages, turns, stop):
 ])  # fmt: skip
 def test_what_an_agent_can_do_to_a_session(reply, stop, turns):
     model = explorer(lambda r: drive(f"message {len(r.messages[0].content) % 97} {random.random()}"))
-    (trace,) = discover(lambda: Parrot(reply), BRIEF, model, budget=Budget(rounds=1, turns=5))
+    (trace,) = discover(lambda unit: Parrot(reply), BRIEF, model, budget=Budget(rounds=1, turns=5))
     assert (trace.stop, len(trace.turns)) == (stop, turns) and "SECRET" not in trace.model_dump_json()
 
 
@@ -115,11 +115,11 @@ def test_finished_rounds_are_not_walked_again_and_each_is_kept_at_once():
     kept = []
     model = explorer(lambda r: drive("a") if len(kept) < 2 else ModelUnreachable("gone"))
     with pytest.raises(ModelUnreachable):
-        discover(Parrot, BRIEF, model, budget=Budget(rounds=4, turns=1), keep=kept.append)
+        discover(lambda unit: Parrot(), BRIEF, model, budget=Budget(rounds=4, turns=1), keep=kept.append)
     assert len(kept) == 2
     Parrot.begun = 0
     model = explorer(lambda r: drive("a"))
-    traces = discover(Parrot, BRIEF, model, budget=Budget(rounds=4, turns=1), finished=[k.trace for k in kept])
+    traces = discover(lambda unit: Parrot(), BRIEF, model, budget=Budget(rounds=4, turns=1), finished=[k.trace for k in kept])
     assert Parrot.begun == 2 and len(traces) == 4 and list(traces[:2]) == [k.trace for k in kept]
 
 
@@ -129,7 +129,7 @@ def test_a_session_that_cannot_begin_is_a_record():
             raise OSError("SECRET")
 
     kept = []
-    assert discover(Dead, BRIEF, explorer([]), budget=Budget(rounds=2), keep=kept.append) == ()
+    assert discover(lambda unit: Dead(), BRIEF, explorer([]), budget=Budget(rounds=2), keep=kept.append) == ()
     assert [k.failure.reason for k in kept] == ["subject_error"] * 2 and "SECRET" not in str(kept)
 
 
@@ -341,7 +341,7 @@ def decisions(s1, f1, quote="2: two"):
 
 
 def test_a_run_knows_where_it_was_perturbed():
-    run = run_test(case(), Parrot, BRIEF, Scripted([step("one", 1), step("two", 2), step("", 0, True)]))
+    run = run_test(case(), lambda unit: Parrot(), BRIEF, Scripted([step("one", 1), step("two", 2), step("", 0, True)]))
     assert (run.perturbed, run.replayed, run.trace.stop) == (2, 1, "objective") and len(run.trace.turns) == 2
 
 
@@ -349,7 +349,7 @@ def test_the_runner_sees_neither_criteria_nor_target_and_the_judge_neither_steps
     tester, judge = Scripted([step("one", 1), step("two", 2, True)]), Scripted([decisions("met", "met")])
     test = case(target="node:SECRET-TARGET", criteria=(Criterion(id="s1", kind="success", text="SECRET-CRITERION"), Criterion(id="f1", kind="failure", text="f")),
                 goal="SECRET-GOAL", boundary="SECRET-BOUNDARY", arm="guided")  # fmt: skip
-    run = run_test(test, Parrot, BRIEF, tester)
+    run = run_test(test, lambda unit: Parrot(), BRIEF, tester)
     assert judge_run(test, run, judge).verdict == "pass"
     shown = " ".join(m.content for r in tester.requests for m in r.messages)
     assert "SECRET-GOAL" in shown and "SECRET-TARGET" not in shown and "SECRET-CRITERION" not in shown and "SECRET-BOUNDARY" not in shown
@@ -369,16 +369,16 @@ def test_the_runner_sees_neither_criteria_nor_target_and_the_judge_neither_steps
     (decisions("met", "met", ""), "inconclusive", "quote_not_found"),
 ])  # fmt: skip
 def test_a_verdict_is_computed_by_code(answer, verdict, reason):
-    run = run_test(case(), Parrot, BRIEF, Scripted([step("one", 1), step("two", 2, True)]))
+    run = run_test(case(), lambda unit: Parrot(), BRIEF, Scripted([step("one", 1), step("two", 2, True)]))
     found = judge_run(case(), run, Scripted([answer]))
     assert (found.verdict, found.reason) == (verdict, reason)
     assert all(stands(q.text, q.turn, run.trace.turns) for q in found.quotes)
 
 
 @pytest.mark.parametrize(("open_chat", "messages", "stop", "reason"), [
-    (lambda: Parrot(lambda n, t: ValueError("x")), [step("one", 1)], "subject_error", "subject_error"),
-    (Parrot, [step("", 0), step(" ", 0)], "tester_fault", "tester_fault"),
-    (Parrot, [step("", 0, True)], "objective", "nothing_said"),
+    (lambda unit: Parrot(lambda n, t: ValueError("x")), [step("one", 1)], "subject_error", "subject_error"),
+    (lambda unit: Parrot(), [step("", 0), step(" ", 0)], "tester_fault", "tester_fault"),
+    (lambda unit: Parrot(), [step("", 0, True)], "objective", "nothing_said"),
 ])  # fmt: skip
 def test_what_cannot_be_judged_is_not_judged(open_chat, messages, stop, reason):
     run = run_test(case(), open_chat, BRIEF, Scripted(messages))
@@ -388,7 +388,7 @@ def test_what_cannot_be_judged_is_not_judged(open_chat, messages, stop, reason):
 
 def test_the_turn_cap_stops_the_runner_and_the_judge_still_reads():
     tester = Scripted(lambda r: step(f"say {len(blocks(r.messages[0].content)['conversation']['turns'])}", 0))
-    run = run_test(case(), Parrot, BRIEF, tester)
+    run = run_test(case(), lambda unit: Parrot(), BRIEF, tester)
     judge = Scripted([decisions("unsettled", "unsettled", "")])
     assert run.trace.stop == "budget" and len(run.trace.turns) == 4
     assert judge_run(case(), run, judge).reason == "unsettled"
@@ -404,7 +404,7 @@ def test_one_bad_test_stops_nobody_and_every_session_has_its_own_chat():
 
     opened = []
 
-    def open_chat():
+    def open_chat(unit):
         opened.append(1)
         if len(opened) == 3:
             raise ChatError("down")
@@ -420,7 +420,7 @@ def test_one_bad_test_stops_nobody_and_every_session_has_its_own_chat():
     assert all(o.run.trace.turns[0].agent == "1: one" for o in outcomes if o.run)
     more = []
     done = frozenset(run_id(t, 0) for t in tests[:11])
-    execute(tests, Parrot, BRIEF, Scripted(tester), Scripted(lambda r: decisions("met", "met")), workers=4, finished=done, keep=more.append)
+    execute(tests, lambda unit: Parrot(), BRIEF, Scripted(tester), Scripted(lambda r: decisions("met", "met")), workers=4, finished=done, keep=more.append)
     assert [o.run.test for o in more] == ["b-11"]
 
 
@@ -435,5 +435,5 @@ def test_an_endpoint_that_is_gone_ends_execution_and_keeps_what_is_done():
         return step(["one", "two"][len(turns)], len(turns) + 1, done=len(turns) == 1)
 
     with pytest.raises(ModelUnreachable):
-        execute([case(id=f"b-{n}") for n in range(9)], Parrot, BRIEF, Scripted(tester), Scripted(lambda r: decisions("met", "met")), workers=1, keep=outcomes.append)
+        execute([case(id=f"b-{n}") for n in range(9)], lambda unit: Parrot(), BRIEF, Scripted(tester), Scripted(lambda r: decisions("met", "met")), workers=1, keep=outcomes.append)
     assert 1 <= len(outcomes) <= 4

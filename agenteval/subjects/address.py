@@ -34,6 +34,8 @@ class Subject(NamedTuple):
     brief: Brief | None
     """What the subject itself publishes about its customers; None asks for `--brief`."""
     secrets: tuple[str, ...] = ()
+    log_of: Callable[[Any], list[dict[str, Any]]] = lambda chat: []
+    """Privileged: what an agent of ours really did in the session of a chat."""
 
 
 def open_subject(address: str, *, seed: int = 0) -> Subject:
@@ -71,7 +73,9 @@ def _scripted(address: str, rest: str, seed: int) -> Subject:
     if unknown:
         raise UsageError(f"subject {address!r}: unknown option {sorted(unknown)[0]!r}; expected wording or fault")
     open_scripted(domain, seed=seed, **options)
-    return Subject(address, lambda: open_scripted(domain, seed=seed, **options), Brief.model_validate(brief(domain)))
+    return Subject(
+        address, lambda: open_scripted(domain, seed=seed, **options), Brief.model_validate(brief(domain)), log_of=lambda chat: chat.log
+    )
 
 
 def _python(address: str, rest: str) -> Subject:

@@ -76,7 +76,7 @@ def schedule(budget: Budget) -> list[str]:
 
 
 def discover(
-    open_chat: Callable[[], Chat],
+    open_chat: Callable[[str], Chat],
     brief: Brief,
     model: Model,
     *,
@@ -92,7 +92,7 @@ def discover(
     Parameters
     ----------
     open_chat
-        Makes an independent chat; called once a round.
+        Makes an independent chat for the round of that name; called once a round.
     finished
         Traces of rounds that an earlier process finished; they are not walked again.
     keep
@@ -122,7 +122,7 @@ def discover(
         else:
             plan = _planned(model, brief, past, unit_seed)
         try:
-            trace = walk(open_chat(), brief, model, plan=plan, past=past, number=number, turns=budget.turns, seed=unit_seed, timeout=timeout)
+            trace = walk(open_chat(f"{number:05d}"), brief, model, plan=plan, past=past, number=number, turns=budget.turns, seed=unit_seed, timeout=timeout)
         except ChatError as error:
             keep(Round(None, Failure(id=f"{number:05d}", stage="discover", reason=error.reason, detail="no session began")))
             continue

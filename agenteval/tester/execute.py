@@ -37,7 +37,7 @@ def run_id(test: Test, repetition: int) -> str:
 
 def run_test(
     test: Test,
-    open_chat: Callable[[], Chat],
+    open_chat: Callable[[str], Chat],
     brief: Brief,
     model: Model,
     *,
@@ -45,7 +45,7 @@ def run_test(
     seed: int = 0,
     timeout: float | None = 60.0,
 ) -> TestRun:
-    """Carry out one test, up to its turn budget.
+    """Carry out one test, up to its turn budget, in a chat that `open_chat` makes for the run of that id.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def run_test(
     ModelError
         The tester's model cannot be asked.
     """
-    session = Session(open_chat(), budget=test.budget, timeout=timeout)
+    session = Session(open_chat(run_id(test, repetition)), budget=test.budget, timeout=timeout)
     steps = [{"step": n, "text": s.text, "part": s.part, "expects": s.expects} for n, s in enumerate(test.steps, 1)]
     unit_seed = derive_seed(seed, "run", test.id, repetition)
     sent: list[int] = []
@@ -178,7 +178,7 @@ def stands(quote: str, turn: int, turns: Sequence[Turn], greeting: str = "") -> 
 
 def execute(
     tests: Sequence[Test],
-    open_chat: Callable[[], Chat],
+    open_chat: Callable[[str], Chat],
     brief: Brief,
     model: Model,
     judge: Model,

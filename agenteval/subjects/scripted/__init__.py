@@ -11,7 +11,7 @@ A subject is deterministic: domain, wording, fault and seed settle every byte. T
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def _known(what: str, value: Any, known: list[str]) -> None:
         raise UsageError(f"there is no scripted {what} {str(value)[:60]!r}; choose one of {', '.join(known)}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _table(path: Path) -> dict[str, dict[str, str]]:
     import yaml
 

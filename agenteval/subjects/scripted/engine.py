@@ -9,6 +9,7 @@ topic suspends the task; it is taken up again when the other one is over.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -193,8 +194,11 @@ class Talk:
             return
         self._aside()
         wanted = [i for i in reading.intents if not (self._open() and self.domain.keep(self, i))]
-        if wanted:
-            self._begin(wanted)
+        if wanted and self.task and self.task.state == "refused" and self._same(wanted[0]):
+            self.changed = self.domain.merge(self, self.task)
+            self.task.state = "open"
+        elif wanted:
+            self.begin(wanted)
         elif self.task is None:
             self._idle()
             return
@@ -205,11 +209,16 @@ class Talk:
             self._note_misunderstanding()
         self._run()
 
+    def _same(self, name: str) -> bool:
+        """Whether the refused task is asked for once more, rather than the same for something else."""
+        named = self.reading.slots.get("reservations") or []
+        return self.task.name == name and all(n == self.task.slots.get("reservation") for n in named)
+
     def _open(self) -> bool:
         return self.task is not None and self.task.state == "open"
 
     def _abandoned(self) -> bool:
-        """ "Never mind", "cancel that" while something else is under way: the task is dropped, or the gate hears a no."""
+        """Hear "never mind" and "cancel that" while something is under way: it is dropped, or the gate hears a no."""
         reading = self.reading
         if not self._open() or reading.slots.get("reservations"):
             return False
@@ -261,7 +270,8 @@ class Talk:
     def _said_values(self) -> bool:
         return any(v for k, v in self.reading.slots.items() if not k.startswith("_"))
 
-    def _begin(self, wanted: list[str]) -> None:
+    def begin(self, wanted: list[str]) -> None:
+        """Start what the user wants; an open task waits, further wishes queue."""
         if self._open():
             self.waiting.insert(0, self.task)
             self.log.add("state", change="task_suspended", task=self.task.name)
@@ -295,14 +305,16 @@ class Talk:
         """After a refusal or a completion: does the user press, correct, or accept what was offered?"""
         reading, task = self.reading, self.task
         if task.state == "refused" and task.offer and reading.answer == "yes" and not self.changed:
-            self._begin([task.offer])
+            self.begin([task.offer])
             self.task.slots["ground"] = task.name
             self._run()
             return False
+        insists = reading.answer == "yes" and len(reading.text.split()) > 1 and "thanks" not in reading.flags
         pressed = task.state == "refused" and (
-            {"press", "correction", "but"} & reading.flags or reading.slots.get("claims")
+            insists or {"press", "correction", "but"} & reading.flags or reading.slots.get("claims")
         )
-        if reading.answer == "no" and not self.changed and not pressed:
+        understood = reading.answer == "yes" and task.state == "refused" and "thanks" not in reading.flags
+        if (reading.answer == "no" or understood) and not self.changed and not pressed:
             self.say("anything_else_no")
             return False
         if (task.state == "refused" and (pressed or self.changed)) or (
@@ -343,10 +355,9 @@ class Talk:
 
     def _run(self) -> None:
         self.log.capability = self.task.name
-        try:
+        with suppress(Pause):
             self.domain.workflows[self.task.name](self)
-        except Pause:
-            pass
+        self.facts.pop("repeat", None)
         if self.task.state != "open":
             self._run_next()
 
@@ -372,10 +383,10 @@ class Talk:
         reading = self.reading
         if self.said:
             return
-        if reading.answer == "yes" and not reading.flags & {"thanks", "greeting"}:
-            if not self.guard("nothing_pending", False):
-                self.say("nothing_pending")
-                return
+        stray_yes = reading.answer == "yes" and not reading.flags & {"thanks", "greeting"}
+        if stray_yes and not self.guard("nothing_pending", False):
+            self.say("nothing_pending")
+            return
         for flag, act in (("thanks", "welcome"), ("smalltalk", "smalltalk"), ("greeting", "hello")):
             if flag in reading.flags:
                 self.say(act)

@@ -14,7 +14,7 @@ from typing import Any
 
 
 class SessionLog:
-    """Events of one session in order. `failed` means that the guard refused or asked, `skipped` that a fault was active."""
+    """Events of one session in order. A guard `failed` when it refused or asked, `skipped` when switched off."""
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
@@ -26,7 +26,7 @@ class SessionLog:
         self.events.append({"event": event, "turn": self.turn, **facts})
 
     def guard(self, guard: str, outcome: str, unit: Any, **facts: Any) -> None:
-        """Enter a check. A task asks its passed guards again on every turn: those are entered once per task (`unit`)."""
+        """Enter a check. A task asks its guards again on every turn: passed ones are entered once per task (`unit`)."""
         key = (guard, outcome, unit, repr(sorted(facts.items())))
         if outcome == "failed" or key not in self._seen:
             self._seen.add(key)

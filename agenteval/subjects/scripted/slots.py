@@ -80,7 +80,8 @@ _DATE = re.compile(
     rf"|(?P<dm>\b(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:{_MONTH})\b\.?(?:,?\s+\d{{4}}\b)?)"
     r"|(?P<nth>\bthe\s+\d{1,2}(?:st|nd|rd|th)\b)"
     r"|(?P<in>\bin\s+(?:\d{1,2}|two|three|four|five|six|seven|ten)\s+(?:days?|weeks?)\b)"
-    rf"|(?P<word>\b(?:today|tonight|tomorrow|yesterday|day after tomorrow|(?:next\s+|this\s+|coming\s+)?(?:{'|'.join(_DAYS)}))\b)",
+    r"|(?P<word>\b(?:today|tonight|tomorrow|yesterday|day after tomorrow|(?:next\s+|this\s+|coming\s+)?"
+    rf"(?:{'|'.join(_DAYS)}))\b)",
     re.IGNORECASE,
 )
 
@@ -178,7 +179,8 @@ def ordinal(text: str) -> int | None:
     place = r"(first|1st|second|2nd|third|3rd|fourth|4th|fifth|5th|last)"
     # "first tell me ..." and "second thoughts" choose nothing.
     match = re.search(
-        rf"\bthe (?:very )?{place}\b(?!\s+(?:class|name))|\b{place}(?:\s+(?:one|option|flight|choice|booking|reservation|trip)\b|\W*$)",
+        rf"\bthe (?:very )?{place}\b(?!\s+(?:class|name))"
+        rf"|\b{place}(?:\s+(?:one|option|flight|choice|booking|reservation|trip)\b|\W*$)",
         text,
         re.IGNORECASE,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def tidy(text: str) -> str:
     return re.sub(r"\s+", " ", text.replace("\u2013", "-").replace("\u2014", " - ")).strip()
 
 
-@lru_cache(maxsize=None)
+@cache
 def patterns(path: Path) -> dict[str, Any]:
     """A file of patterns, compiled: lists of patterns become one alternation, mappings are followed."""
     import yaml

@@ -1,16 +1,16 @@
 """What the agent says, from acts and values: templates of a wording file, chosen by hash.
 
-A reply is a list of acts. For each, the file holds at least four variants with `{placeholders}`; sha256 of (seed, session,
-turn, act) chooses one. A value may be a list of items, each an act with values of its own: they are set in the list
-style of the session. Dates and times are written in one style per session. Placeholders are replaced in one pass, so that
-braces in what a user wrote stay what they are.
+A reply is a list of acts. For each, the file holds at least four variants with `{placeholders}`; sha256 of (seed,
+session, turn, act) chooses one. A value may be a list of items, each an act with values of its own. Dates and times are
+written in one style per session. Placeholders are replaced in one pass, so that braces in what a user wrote stay what
+they are.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,11 @@ from agenteval.store import derive_seed
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _TIME = re.compile(r"\b(\d{2}):(\d{2}):00\b")
-_MONTHS = "January February March April May June July August September October November December".split()
+_MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 LIST_STYLES = ("dash", "number", "star", "inline")
 
 
-@lru_cache(maxsize=None)
+@cache
 def load(path: Path) -> dict[str, list[str]]:
     """The variants of each act."""
     import yaml

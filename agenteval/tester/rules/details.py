@@ -22,9 +22,11 @@ def named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
     hollow = talk.words["hollow"]
     names = ["_".join(w for w in n.split("_") if w not in hollow or w == "of") for n in requested(plain, lex)]
     names = [n for n in names if n.strip("_of")]
-    if any(talk.classes.get(w, w) in talk.words["kinds"] for n in names for w in n.split("_")):
-        return names
-    return kinds_named(plain, talk, lex) or names
+    phrases = kinds_named(plain, talk, lex)
+    known = {talk.classes.get(word, word) for name in names for word in name.split("_")} & talk.words["kinds"]
+    if not known:
+        return phrases or names
+    return names + [p for p in phrases if talk.classes.get(p.split("_")[-1], p.split("_")[-1]) not in known]
 
 
 def kinds_named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
@@ -44,7 +46,7 @@ def kinds_named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
 
 def names_services(plain: str, talk: Talk, lex: lexicon.Lexicon) -> bool:
     """Whether a sentence enumerates what the agent can do: it helps, or several verbs follow."""
-    if talk.patterns["helps"].search(plain):
+    if talk.patterns["helps"].search(plain) or len(talk.patterns["own_clause"].findall(plain)) > 1:
         return True
     m = talk.patterns["services_base"].search(plain)
     parts = re.split(rf",|{talk.patterns['and_words'].pattern}", plain[m.end() :]) if m else []

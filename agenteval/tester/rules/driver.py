@@ -186,6 +186,9 @@ def _pursue(
         over = True
     if reply_.kind in ("nudge", "lack") and (_said(reply_.message, scene) or _repeating(scene)):
         over = True
+    if reply_.kind in ("nudge", "lack") and not done_before and not refusals and (own := _own_details(scene, talk)):
+        if over or (reply_.kind == "nudge" and not read(scene.last).slots):
+            return _go("Nothing that is known answers this; the customer gives all details there are.", own)
     if over and not plan["phase"] and plan["turns_left"] >= 2:
         fresh = [r for r in requests if r not in stated and r != goal]
         if fresh and not read(scene.last).closed:
@@ -194,6 +197,15 @@ def _pursue(
         polite = say(talk, "bye" if read(scene.last).more or done_before else "refused_end", scene.key)
         return _done(reply_.why, polite if reply_.kind != "end" and not _said(polite, scene) else "")
     return _fresh(reply_.why, reply_.message, scene, talk)
+
+
+def _own_details(scene: Scene, talk: Talk) -> str:
+    """All that the brief holds of the customer in one message; empty once it was said."""
+    spoken = "\n".join(scene.said)
+    if not scene.seed or not scene.asked or all(mentions(spoken, value) for value in scene.seed.values()):
+        return ""
+    listed = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in scene.seed.items())
+    return say(talk, "identify", scene.key, facts=listed)
 
 
 def _plain_start(message: str) -> bool:

@@ -152,5 +152,5 @@ def _consistency(
     facts = _facts(seeds[position]) if position >= 0 else ""
     strategy = plan["consistent_strategy" if facts else "consistent_strategy_plain"]
     strategy = strategy.replace("{session}", session["id"]).replace("{request}", wish).replace("{facts}", facts)
-    return {"why": f"All {known} services were asked for; this session is not repeated yet.", "phase": "consistency_check",
+    return {"why": f"All {known} services were asked for; this one is not repeated yet.", "phase": "consistency_check",
             "objective": plan["consistent"].replace("{request}", wish), "strategy": strategy}  # fmt: skip

@@ -14,6 +14,7 @@ from agenteval.tester.rules import lexicon
 from agenteval.tester.rules.acts import Sentence, read_sentence
 from agenteval.tester.rules.details import is_gate, kinds_named, named, names_services
 from agenteval.tester.rules.enumerations import PAIR, Option, field, inline_options, items_of, listing
+from agenteval.tester.rules.shapes import codes
 from agenteval.tester.rules.slots import requested
 from agenteval.tester.rules.talk import load
 from agenteval.tester.rules.text import clean, sentences
@@ -95,7 +96,7 @@ class _Draft:
             told["misunderstood"] = True
         elif self.has("rejected", s.plain) and not question:
             told["rejected"] = True
-        elif {"deny", "unavailable"} & cues or self.has("refused_more", s.plain):
+        elif {"deny", "unavailable", "failure"} & cues or self.has("refused_more", s.plain):
             told["refused"] = not (question or self.has("pending", s.plain))
         self.marks |= {key: True for key, value in told.items() if value}
 
@@ -137,7 +138,7 @@ class _Draft:
                 return
         if self.has("exclaims", plain):
             return
-        wh = self.has("wh", plain)
+        wh = self.has("wh", plain) or question and self.has("prefers", plain)
         proposes = bool({"gate_verb", "offer"} & s.cues) or self.has("proposal", plain)
         if question and not wh and proposes and self.talk.single["or"] not in plain:
             self.marks["offer"] = spoken
@@ -185,11 +186,13 @@ class _Draft:
 
     def owned(self) -> None:
         """A request in words that the lexicon does not know still names what it wants as the customer's own."""
-        if self.slots or self.inline or self.marks.keys() & {"gate", "offer", "yes_no", "open", "done", "more"}:
+        if self.slots or self.inline or self.chosen or self.marks.keys() & {"gate", "offer", "yes_no", "open", "done", "more"}:
             return
-        for s, spoken in zip(self.read, self.spoken, strict=True):
-            if self.has("owned", s.plain) and not self.has("not_a_request", s.plain):
-                self.slots += [Slot(n, spoken) for n in kinds_named(s.plain, self.talk, self.lexicon)]
+        rows = [(s.plain, spoken) for s, spoken in zip(self.read, self.spoken, strict=True) if not codes(spoken)]
+        rows = [row for row in rows if not self.has("not_a_request", row[0])]
+        mine = [row for row in rows if self.has("owned", row[0])]
+        for plain, spoken in mine or ([] if self.marks.keys() & {"refused", "rejected", "closed"} else rows):
+            self.slots += [Slot(n, spoken) for n in kinds_named(plain, self.talk, self.lexicon)]
 
     def form(self) -> bool:
         """Take the items of a list as details when it asks for them; True when it does."""

@@ -79,7 +79,7 @@ def _form(text: str, led_by: str) -> Literal["base", "ing", "noun"]:
         led_by == "base"
         or (codes and codes <= set("BL") and rest)
         or ("B" in codes and rest and rest[0] in lex.words["determiners"])
-        or (rest and rest[0] in lex.words["determiners"] and not rest[0].isdigit() and not codes)
+        or (rest and rest[0] in lex.words["determiners"] - lex.words["slot_prepositions"] and not codes)
     ):
         return "base"
     return "noun"

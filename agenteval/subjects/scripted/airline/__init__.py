@@ -6,13 +6,14 @@ The rules follow tau-bench's airline policy in our own words (`policy.md`); peop
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from agenteval.subjects.scripted.airline import (
-    common,
+    identity,
     language,
+    merging,
     workflows_book,
     workflows_cancel,
     workflows_change,
@@ -85,7 +86,7 @@ KEPT = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def data() -> dict[str, Any]:
     """The committed data, read once; `Tools` copies what can change."""
     return json.loads((FOLDER / "data.json").read_text("utf-8"))
@@ -104,7 +105,7 @@ def keep(s: Talk, intent: str) -> bool:
     if task.name == "change_cabin" and intent == "change_flights":
         # "Change my flight to business" is one wish, with another day it is two.
         return not (r["dates"] or r["shift"])
-    if intent in common.ON_RESERVATION and task.name == "book":
+    if intent in merging.ON_RESERVATION and task.name == "book":
         # Another reservation is meant when its id is said.
         return not r["reservations"]
     return True
@@ -131,8 +132,8 @@ DOMAIN = Domain(
     data,
     Tools,
     language.extract,
-    common.listen,
-    common.merge,
+    identity.listen,
+    merging.merge,
     keep,
     WORKFLOWS,
     ("show", "search", "status"),

@@ -48,12 +48,12 @@ PAIRS = (
 FIRST = (
     "Amara Bruno Celia Dario Elina Farid Greta Hamid Ilona Jonas Keiko Lamar Marta Nadia Oscar Priya Quinn Rosa "
     "Stefan Talia Ulric Vera Wanda Xavier Yusuf Zelda Anton Bianca Cyrus Delia Emil Flora"
-).split()
+).split()  # noqa: SIM905
 LAST = (
     "Okafor Lindqvist Marchetti Pereira Novak Haddad Sorensen Castellan Fischer Mbeki Tanaka Whitlock Duarte Petrov "
     "Kowalska Raman Ashby Velasco Brandt Osei Holm Zhang Corbett Laurent Demir Farrow Ivanov Keller Moreau Quispe "
     "Strand Tolliver"
-).split()
+).split()  # noqa: SIM905
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 SITUATIONS = (
     "economy_old",

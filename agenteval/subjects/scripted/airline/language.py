@@ -10,13 +10,23 @@ from agenteval.subjects.scripted import slots
 from agenteval.subjects.scripted.understand import patterns
 
 _USER = re.compile(r"\b[a-z]+_[a-z]+_\d{3,5}\b", re.IGNORECASE)
-_USER_LIKE = re.compile(r"\b[a-z]{2,}[._ -]?[a-z]*[._ -]?\d{3,5}\b", re.IGNORECASE)
+_USER_LIKE = re.compile(
+    r"\b[a-z]{2,}[._-]?[a-z]*[._-]?\d{3,5}\b|^\W*[a-z]{2,} [a-z]{2,} \d{3,5}\W*$", re.IGNORECASE
+)
 _FLIGHT = re.compile(r"\bLW[\s-]?(\d{3})\b", re.IGNORECASE)
 _CODE = re.compile(r"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{6}\b|\b[A-Z]{6}\b")
 _CODE_LIKE = re.compile(r"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{4,9}\b|\b\d{4,9}\b")
+_NO_CODE = re.compile(
+    r"\d+(?:HRS?|HOURS?|MINS?|DAYS?|BAGS?|USD|AM|PM|ST|ND|RD|TH)"
+    r"|(?:JAN|FEB|MAR|APR|MAY|JUNE?|JULY?|AUG|SEPT?|OCT|NOV|DEC)\d+"
+)
+_SHOUTED = frozenset(
+    "CANCEL PLEASE CHANGE FLIGHT REFUND URGENT TICKET RETURN TRAVEL ALWAYS NUMBER ECONOMY REALLY SHOULD BOTTOM".split()
+)
 _PAYMENT = re.compile(r"\b(credit_card|gift_card|certificate)_\d{3,9}\b", re.IGNORECASE)
 _PAYMENT_WORDS = re.compile(
-    r"(?:\$\s?(?P<worth>\d{2,4})\s+)?\b(?:(?P<credit_card>credit card|debit card|(?:the |my )card|visa(?! for)|master ?card|amex|card ending)"
+    r"(?:\$\s?(?P<worth>\d{2,4})\s+)?"
+    r"\b(?:(?P<credit_card>credit card|debit card|(?:the |my )card|visa(?! for)|master ?card|amex|card ending)"
     r"|(?P<gift_card>gift[ -]?cards?)|(?P<certificate>(?:travel )?certificates?|vouchers?))"
     r"(?:\s+(?:card|ending|number|in|with|no\.?|the|#|id)){0,4}(?:\s+\W?(?P<digits>\d{4,7}))?\b",
     re.IGNORECASE,
@@ -26,7 +36,8 @@ _OTHER_PAYMENT = re.compile(
     re.IGNORECASE,
 )
 _CABIN = re.compile(
-    r"\b(basic[ _-]?economy|basic|business(?! (?:trip|meeting|travel|reason))|economy|coach|first[ -]class|premium(?:[ -]economy)?|main cabin)\b",
+    r"\b(basic[ _-]?economy|basic|business(?! (?:trip|meeting|travel|reason))|economy|coach|first[ -]class"
+    r"|premium(?:[ -]economy)?|main cabin)\b",
     re.IGNORECASE,
 )
 _BAGS = r"bags?|baggages?|suitcases?|luggage|pieces"
@@ -50,17 +61,20 @@ _LOWER_NAME = re.compile(
     re.IGNORECASE,
 )
 _NO_NAME = frozenset(
-    "i i'm i'd i've my the a an hi hello hey yes no ok okay please thanks thank you sure and for from to in on at with it is this that "
-    "change replace remove add correct update book cancel flight flights reservation user id new old passenger passengers name names "
-    "date birth dob born economy business basic class credit card gift certificate travel insurance mastercard visa first last option "
-    "one two three four five just only monday tuesday wednesday thursday friday saturday sunday january february march april may june "
-    "july august september october november december york francisco angeles san los gold silver regular member round trip way our his "
-    "her their use pay also can could would what which when where how not dear good morning actually let make passenger's lw".split()
+    """
+    i i'm i'd i've my the a an hi hello hey yes no ok okay please thanks thank you sure and for from to in on at
+    with it is this that change replace remove add correct update book cancel flight flights reservation user id new
+    old passenger passengers name names date birth dob born economy business basic class credit card gift
+    certificate travel insurance mastercard visa first last option one two three four five just only monday tuesday
+    wednesday thursday friday saturday sunday january february march april may june july august september october
+    november december york francisco angeles san los gold silver regular member round trip way our his her their use
+    pay also can could would what which when where how not dear good morning actually let make passenger's lw
+    """.split()  # noqa: SIM905
 )
 
 
 def extract(text: str, asked: str | None, data: dict[str, Any]) -> dict[str, Any]:
-    """All values in an utterance. `asked` is the value that the agent asked for, which settles what is otherwise open."""
+    """All values in an utterance. `asked` is the value that the agent asked for; it settles what is otherwise open."""
     words = patterns(Path(__file__).with_name("language.yaml"))
     low = text.lower()
     users = list(dict.fromkeys(m.group().lower() for m in _USER.finditer(text)))
@@ -89,7 +103,8 @@ def extract(text: str, asked: str | None, data: dict[str, Any]) -> dict[str, Any
         "amount": next((int(m.replace(",", "")) for m in re.findall(r"\$\s?(\d[\d,]{0,6})", low)), None),
         "one_segment": bool(
             re.search(
-                r"\b(?:only|just)\b.{0,25}\b(?:one (?:leg|flight|segment|passenger)|(?:outbound|return|first|second|way (?:out|back))|leg|me|my (?:wife|husband|companion|son|daughter))\b"
+                r"\b(?:only|just)\b.{0,25}\b(?:one (?:leg|flight|segment|passenger)|outbound|return|first|second"
+                r"|way (?:out|back)|leg|me|my (?:wife|husband|companion|son|daughter))\b"
                 r"|\b(?:outbound|return|first|second) (?:leg|flight|segment)?\s?only\b",
                 low,
             )
@@ -107,7 +122,7 @@ def extract(text: str, asked: str | None, data: dict[str, Any]) -> dict[str, Any
     out.update(_counted(rest.lower(), asked, found_dates))
     out["people"] = _people(rest, asked, found_dates)
     if asked == "user_id" and not users:
-        like = _USER_LIKE.search(text)
+        like = _USER_LIKE.search(_CODE.sub(" ", _FLIGHT.sub(" ", rest)))
         out["user_like"] = like.group() if like else None
     if asked == "reservation" and not out["reservations"]:
         like = [
@@ -120,13 +135,15 @@ def extract(text: str, asked: str | None, data: dict[str, Any]) -> dict[str, Any
 
 
 def _codes(text: str, data: dict[str, Any]) -> list[str]:
+    """Words in the form of a reservation ID, also of one that does not exist."""
     shouting = text.isupper() and len(text) > 12
-    found = [m.group().upper() for m in _CODE.finditer(text) if any(c.isdigit() for c in m.group()) or not shouting]
-    return list(
-        dict.fromkeys(
-            c for c in found if c in data["reservations"] or not re.fullmatch(r"\d+[A-Z]{2}|[A-Z]+\d", c) or len(c) == 6
-        )
-    )
+    found = [m.group().upper() for m in _CODE.finditer(text)]
+    return [
+        code
+        for code in dict.fromkeys(found)
+        if code in data["reservations"]
+        or not (_NO_CODE.fullmatch(code) or (shouting and code.isalpha()) or code in _SHOUTED)
+    ]
 
 
 def _first(table: dict[str, re.Pattern[str]], low: str) -> str | None:
@@ -176,7 +193,8 @@ def _trip_type(low: str) -> str | None:
     return (
         "round_trip"
         if re.search(
-            r"\bround[- ]?trip\b|\breturn (?:trip|ticket|flight too)\b|\bboth ways\b|\band back\b|\bthere and back\b|\breturning (?:on|the)\b",
+            r"\bround[- ]?trip\b|\breturn (?:trip|ticket|flight too)\b|\bboth ways\b|\band back\b"
+            r"|\breturning (?:on|the)\b",
             low,
         )
         else None
@@ -227,7 +245,8 @@ def _places(text: str, low: str, asked: str | None, airports: dict[str, str]) ->
             out["origin"] = code
         elif (
             re.search(
-                r"(?:\b(?:to|into|towards?|destination|arriving(?: in| at)?|visit|for|going)|->|- ?|→)\W*(?:is |the |at )?\W*$",
+                r"(?:\b(?:to|into|towards?|destination|arriving(?: in| at)?|visit|for|going)|->|- ?|→)"
+                r"\W*(?:is |the |at )?\W*$",
                 before,
             )
             and not out["destination"]
@@ -281,7 +300,8 @@ def _counted(low: str, asked: str | None, found_dates: list[slots.Found]) -> dic
         less = re.search(r"\b(?:remove|drop|fewer|less|take off)\b", around)
         out["bags_add" if more or less else "bags_total"] = -count if less else count
     elif after := re.search(
-        rf"\b(?:{_BAGS})\W+(?:count |number )?(?:to|is|are|be|=|should be)?\W*({slots.NUMBER})(?!\s*(?:dollars|passenger))",
+        rf"\b(?:{_BAGS})\W+(?:count |number )?(?:to|is|are|be|=|should be)?\W*({slots.NUMBER})"
+        r"(?!\s*(?:dollars|passenger))",
         low,
     ):
         out["bags_total"] = slots.number(after.group(1))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from agenteval.subjects.scripted.airline import options, payment
-from agenteval.subjects.scripted.airline.common import CABIN_NAMES, need_cabin, need_user
+from agenteval.subjects.scripted.airline.common import CABIN_NAMES, need_cabin
+from agenteval.subjects.scripted.airline.identity import need_user
 from agenteval.subjects.scripted.airline.workflows_change import BAG_FEE, free_bags
 from agenteval.subjects.scripted.airline.workflows_info import need_route
 from agenteval.subjects.scripted.engine import Talk

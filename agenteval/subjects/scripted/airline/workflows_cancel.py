@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from agenteval.subjects.scripted.airline.common import any_flown, need_active, need_reservation, need_user
+from agenteval.subjects.scripted.airline.common import any_flown, need_active, need_reservation
+from agenteval.subjects.scripted.airline.identity import need_user
 from agenteval.subjects.scripted.engine import Talk
 
 COVERED = ("health", "weather")

@@ -6,14 +6,8 @@ import re
 from typing import Any
 
 from agenteval.subjects.scripted.airline import options, payment
-from agenteval.subjects.scripted.airline.common import (
-    CABIN_NAMES,
-    any_flown,
-    need_active,
-    need_cabin,
-    need_reservation,
-    need_user,
-)
+from agenteval.subjects.scripted.airline.common import CABIN_NAMES, any_flown, need_active, need_cabin, need_reservation
+from agenteval.subjects.scripted.airline.identity import need_user
 from agenteval.subjects.scripted.airline.tools import days_from
 from agenteval.subjects.scripted.engine import Talk
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from agenteval.subjects.scripted.airline import options, payment
-from agenteval.subjects.scripted.airline.common import CABIN_NAMES, item_reservation, need_reservation, need_user
+from agenteval.subjects.scripted.airline.common import CABIN_NAMES, item_reservation, need_reservation
+from agenteval.subjects.scripted.airline.identity import need_user
 from agenteval.subjects.scripted.airline.tools import ToolError
 from agenteval.subjects.scripted.engine import Talk
 

@@ -1,0 +1,203 @@
+"""Entering what was said in a task: its name decides what a date, a place or a number means."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from agenteval.subjects.scripted.airline.tools import CABINS, days_from
+from agenteval.subjects.scripted.engine import Talk, Task
+
+ON_RESERVATION = (
+    "cancel",
+    "change_flights",
+    "change_cabin",
+    "change_passengers",
+    "change_bags",
+    "compensation",
+    "vague_change",
+)
+
+
+def merge(s: Talk, task: Task) -> set[str]:
+    """Enter the reading's values; the name of the task decides what a date or a place means."""
+    r, changed = s.reading.slots, set()
+    if "users" not in r:
+        return changed
+
+    def put(key: str, value: Any) -> None:
+        if value is not None and value != [] and task.slots.get(key) != value:
+            task.slots[key] = value
+            changed.add(key)
+
+    _merge_reservation(s, task, put)
+    put("reason", r["reason"] if task.name == "cancel" else None)
+    if task.name == "cancel" and "same reason" in s.reading.text.lower():
+        put("reason", s.facts.get("reason"))
+    put("cabin", next((c for c in reversed(r["cabin"]) if c in CABINS), None))
+    put("bad_cabin", next((c for c in r["cabin"] if c not in CABINS), None))
+    for key in (
+        "trip_type",
+        "passenger_count",
+        "insurance",
+        "stops",
+        "complaint",
+        "amount",
+        "leg",
+        "bags_add",
+        "shift",
+    ):
+        put(key, r[key])
+    put("bags", r["bags_total"])
+    if r["bags_total"] is not None:
+        task.slots["bags_add"] = None
+    elif r["bags_add"] is not None:
+        task.slots["bags"] = None
+    put("one_segment", True if r["one_segment"] and task.name == "change_cabin" else None)
+    if r["claims"]:
+        put("claims", sorted({*task.slots.get("claims", []), *r["claims"]}))
+    put("payments", r["payments"] or None)
+    put("bad_place", r["unknown_place"])
+    put("flights", r["flights"] or None)
+    _merge_dates(s, task, put)
+    if task.name in ("book", "search"):
+        put("origin", r["origin"])
+        put(
+            "destination",
+            r["destination"]
+            or (r["places"][0] if len(r["places"]) == 1 and not r["origin"] and task.asked != "origin" else None),
+        )
+    elif r["places"] and task.name in ON_RESERVATION + ("show",):
+        if task.slots.get("reservation"):
+            put("new_origin", r["origin"])
+            put("new_destination", r["destination"])
+        else:
+            put("origin", r["origin"])
+            put("destination", r["destination"])
+            if not r["origin"] and not r["destination"]:
+                put("place", r["places"][0])
+    if task.asked not in ("option", "return_option") and (r["prefer"] or (r["ordinal"] and s.facts.get("route"))):
+        put("wish", {"ordinal": r["ordinal"] if s.facts.get("route") else None, "prefer": r["prefer"]})
+    if (
+        task.name in ("cancel", "show", "change_bags", "change_cabin", "change_passengers", "compensation")
+        and r["flights"]
+    ):
+        put("flight", r["flights"][0])
+    _merge_people(s, task, put)
+    if task.asked == "insurance" and s.reading.answer and r["insurance"] is None:
+        put("insurance", s.reading.answer)
+    if task.asked == "bags" and s.reading.answer == "no" and task.slots.get("bags") is None and not r["bags_add"]:
+        put("bags", 0)
+    return changed
+
+
+def _merge_reservation(s: Talk, task: Task, put: Any) -> None:
+    r, low = s.reading.slots, s.reading.text.lower()
+    named = [c for c in r["reservations"] if f"not {c.lower()}" not in low]
+    old = task.slots.get("reservation")
+    if len(named) > 1 and "correction" in s.reading.flags and old in named:
+        named = [c for c in named if c != old]
+    if len(named) == 1:
+        put("reservation", named[0])
+        task.slots["several"] = None
+    elif len(named) > 1 and task.name in ON_RESERVATION:
+        put("several", named)
+    listed = s.facts.get("listed") or []
+    if (
+        (task.asked == "reservation" or (task.name == "show" and task.state == "done"))
+        and not named
+        and listed
+        and r["ordinal"]
+        and (r["ordinal"] <= len(listed))
+    ):
+        put("reservation", listed[r["ordinal"] - 1 if r["ordinal"] > 0 else -1])
+    elif (
+        not named
+        and not old
+        and task.name in ON_RESERVATION + ("show",)
+        and ("last reservation" in low or "most recent" in low or "latest booking" in low or "last booking" in low)
+    ):
+        put("last_one", True)
+    just_now = s.facts.get("last_turn", -9) >= s.log.turn - 2
+    points_back = not re.search(
+        r"\b(?:another|different|other|one of my|one of the) (?:one|reservations?|bookings?|trips?|flights?)\b", low
+    ) and (
+        just_now
+        or any(
+            w in f" {low} "
+            for w in (
+                " it ",
+                " it.",
+                " it?",
+                " it,",
+                " it!",
+                " that one",
+                " this one",
+                " that reservation",
+                " this reservation",
+                " the same ",
+                " that booking",
+                " this booking",
+                " instead",
+                " then ",
+                " also ",
+                " too ",
+                " as well",
+                " the booking",
+                " the reservation",
+                " the cabin",
+                " my cabin",
+                " same reservation",
+            )
+        )
+    )
+    if not named and not old and task.name in ON_RESERVATION and points_back and s.facts.get("last_reservation"):
+        put("reservation", s.facts["last_reservation"])
+
+
+def _merge_dates(s: Talk, task: Task, put: Any) -> None:
+    r = s.reading.slots
+    births = {p["dob_raw"] for p in r["people"]}
+    days = [
+        d
+        for d in r["dates"]
+        if d.raw not in births
+        and task.asked not in ("passengers", "dob", "passenger_new")
+        and not (d.value and d.value < "2015")
+    ]
+    good = [d.value for d in days if d.value]
+    if r["shift"] and not days and task.slots.get("date") and task.name in ("book", "search", "change_flights"):
+        put("date", days_from(task.slots["date"], r["shift"]))
+        task.slots["shift"] = None
+    task.slots["bad_date"] = next((d.raw for d in days if not d.value), None)
+    if not good:
+        return
+    if task.name == "change_passengers":
+        return
+    if task.name in ("cancel", "show", "change_bags", "change_cabin", "compensation"):
+        put("flown_date", good[0])
+    elif task.asked == "return_date" or (
+        r["leg"] == "return" and len(good) == 1 and task.slots.get("date") and task.name == "book"
+    ):
+        put("return_date", good[0])
+    elif task.name == "change_flights":
+        put("date", good[-1])
+        if len(good) > 1 and not task.slots.get("reservation"):
+            put("flown_date", good[0])
+    else:
+        put("date", good[0])
+        if len(good) > 1:
+            put("return_date", good[1])
+
+
+def _merge_people(s: Talk, task: Task, put: Any) -> None:
+    r = s.reading.slots
+    lone = [d for d in r["dates"] if d.raw not in {p["dob_raw"] for p in r["people"]}]
+    if task.name in ("book", "change_passengers"):
+        put("people", r["people"] or None)
+        if (
+            (task.name == "change_passengers" or task.asked in ("passengers", "dob"))
+            and lone
+            and not any(p["dob_raw"] for p in r["people"])
+        ):
+            put("dobs", [{"dob": d.value, "raw": d.raw} for d in lone])
