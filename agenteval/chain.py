@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from agenteval.chat import Chat, Session
-from agenteval.errors import ChatError, RunFolderError, UsageError
+from agenteval.canary import isolates
+from agenteval.chat import Chat
+from agenteval.errors import RunFolderError
 from agenteval.llm.wrappers import Budget
 from agenteval.pipeline import (
     STORE,
@@ -73,71 +74,6 @@ class Context(NamedTuple):
     serial: bool
     """Sessions go one after the other, because reset does not isolate them."""
     progress: Progress
-
-
-def read_brief(file: Path) -> Brief:
-    """The brief of a YAML file: `domain:` text and `seeds:`, a list of flat mappings.
-
-    Raises
-    ------
-    UsageError
-        No such file, no YAML, a nested or repeated value; names it.
-    """
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """Refuses a key that is given twice, which YAML would let the last one win."""
-
-    def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[str, Any]:
-        keys = [loader.construct_object(key) for key, _ in node.value]
-        twice = [key for key, n in Counter(map(str, keys)).items() if n > 1]
-        if twice:
-            raise UsageError(f"brief {file}: {twice[0]!r} is given twice in one entry (line {node.start_mark.line + 1}); keep one")
-        return {key: loader.construct_object(value, deep=True) for key, (_, value) in zip(keys, node.value, strict=True)}
-
-    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
-    for tag in ("timestamp", "int", "float", "bool"):
-        # A date, a zip code or a yes is what the customer types: text.
-        Loader.add_constructor(f"tag:yaml.org,2002:{tag}", lambda loader, node: loader.construct_scalar(node))
-    try:
-        data = yaml.load(file.read_text("utf-8"), Loader)  # noqa: S506 - a SafeLoader
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"brief {file}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})") from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"brief {file}: no valid YAML: {str(error).splitlines()[0]}") from error
-    for number, seed in enumerate((data or {}).get("seeds") or [] if isinstance(data, dict) else [], 1):
-        for key, value in seed.items() if isinstance(seed, dict) else []:
-            if value is None or (isinstance(value, str) and not value.strip()):
-                raise UsageError(f"brief {file}: {key!r} of seed {number} has no value; give one or take the line out")
-    try:
-        return Brief.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "brief"
-        raise UsageError(f"brief {file}: {where}: {first['msg']}; expected `domain:` and `seeds:` with flat mappings") from error
-
-
-CANARY = "4711-CANARY"
-
-
-def isolates(subject: Subject, timeout: float) -> bool:
-    """Reset canary: whether sessions stay apart.
-
-    A made-up number is told in one session; a session that begins afterwards, and one that was open all the time, are
-    asked for it. An agent that repeats it shares state. The canary can miss a leak; it never fails an agent that has none.
-    """
-
-    def leaks(session: Session) -> bool:
-        return not session.over and CANARY in session.say("What is the reference number that I told you?").agent
-
-    try:
-        beside = Session(subject.open_chat(), budget=2, timeout=timeout)
-        teller = Session(subject.open_chat(), budget=2, timeout=timeout)
-        teller.say(f"Hello. My reference number is {CANARY}.")
-        return not (leaks(beside) or leaks(Session(subject.open_chat(), budget=2, timeout=timeout)))
-    except ChatError:
-        # No session at all: discovery will say so, unit by unit.
-        return True
 
 
 class Watch:
@@ -334,6 +270,30 @@ def open_run(
         run.save_manifest(isolated=isolates(subject, settings.timeout))
     purse = Purse(run, profile, store=store, budget=budget, concurrency=concurrency)
     return Context(run, settings, subject, purse, not run.manifest["isolated"], progress)
+
+
+SHARED = ("discover", "abstract", "graph", "targets")
+"""Stages that the arms of an ablation have in common."""
+
+
+def fork(source: Path, out: Path, settings: Settings) -> None:
+    """A run folder with the exploration, graph and targets of another, for a further arm over the same traces.
+
+    Raises
+    ------
+    RunFolderError
+        The source has not come so far, was made with other settings than the arm, or `out` is in use.
+    """
+    run = Run(source)
+    theirs = Settings.model_validate(run.manifest["config"]["settings"])
+    if theirs.model_copy(update={"arm": settings.arm}) != settings:
+        raise RunFolderError(f"{source} was made with other settings than the arm")
+    missing = [stage for stage in SHARED if not run.closed(stage)]
+    if missing:
+        raise RunFolderError(f"{source}: {COMMANDS[missing[0]]} is not finished")
+    copied = run.copy(out, config={**run.manifest["config"], "settings": settings.model_dump(mode="json")}, stages=SHARED)
+    copied.replace("failures", [f for f in copied.read("failures", Failure) if f.stage not in ("run", "judge")])
+    copied.replace_raw("privileged/tools", [event for event in copied.lines("privileged/tools") if event["stage"] == "discover"])
 
 
 COMMANDS = {"discover": "discover", "abstract": "mine", "graph": "mine", "targets": "plan", "plan": "plan", "run": "run"}

@@ -207,6 +207,24 @@ class Run:
     def closed(self, stage: str) -> bool:
         return stage in self._manifest["stages"]
 
+    def copy(self, out: Path, *, config: dict[str, Any], stages: Iterable[str]) -> Run:
+        """A new run folder that has come as far as the given stages: their records, their pictures, another config.
+
+        Raises
+        ------
+        RunFolderError
+            `out` is in use.
+        """
+        copied = Run(out, config, secrets=self.secrets)
+        for part in ("visible", "privileged", "exports"):
+            if (self.path / part).is_dir():
+                shutil.copytree(self.path / part, out / part, dirs_exist_ok=True)
+        for name in ("plan", "runs", "verdicts"):
+            copied.file(name).unlink(missing_ok=True)
+        kept = {stage: self._manifest["stages"][stage] for stage in stages}
+        copied.save_manifest(**{**self._manifest, "config": config, "stages": kept})
+        return copied
+
     # ---- records
 
     def file(self, name: str) -> Path:

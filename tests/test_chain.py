@@ -15,7 +15,9 @@ import pytest
 import yaml
 
 from agenteval import cli
-from agenteval.chain import Settings, isolates, read_brief
+from agenteval.briefs import read_brief
+from agenteval.canary import isolates
+from agenteval.chain import Settings
 from agenteval.chat import Chat
 from agenteval.errors import UsageError
 from agenteval.store import Run

@@ -314,3 +314,11 @@ def test_the_driver_stops_on_silence_and_on_endless_repetition():
 def test_shapes():
     assert codes("Your orders: #W123, B-77 of 2025-01-01 at 10:30 for $30.") == ["W123", "B-77"]
     assert fitted("1988-03-14", "Format: DD-MM-YYYY", load()) == "14-03-1988"
+
+
+def test_another_value_is_not_a_new_one():
+    text = "I couldn't find that account. If you have another email, please provide it."
+    turns = [{"user": "Hi", "agent": "Your e-mail address?"}, {"user": "It is ann@example.org.", "agent": text}]
+    assert "@" not in answer(Scene(SEED, "I want to renew.", "", turns, 0)).message.replace("ann@example.org", "")
+    turns = [{"user": "I want to change my e-mail.", "agent": "What is the new e-mail address?"}]
+    assert "@" in answer(Scene(SEED, "I want to change my e-mail.", "", turns, 0)).message

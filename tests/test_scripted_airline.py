@@ -41,8 +41,8 @@ WALKS = [
         "thanks, bye",
     ],
     [
-        "celia_marchetti_6725: book a round trip from JFK to Los Angeles, out September 24, back September 28, 1 passenger,"
-        " economy",
+        "celia_marchetti_6725: book a round trip from JFK to Los Angeles, out September 24, back September 28,"
+        " one person, economy",
         "LW177",
         "LW178",
         "Kevin Smith, born April 12, 2001",

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from agenteval.errors import FormatError
-from agenteval.transcripts.imports import import_transcripts
 from agenteval.transcripts.files import Conversation, locate, read, recognise
+from agenteval.transcripts.imports import import_transcripts
 from agenteval.transcripts.messages import Imported, split
 from agenteval.types import Failure
 

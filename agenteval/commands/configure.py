@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agenteval.chain import Settings, read_brief
+from agenteval.briefs import read_brief
+from agenteval.chain import Settings
 from agenteval.errors import UsageError
 from agenteval.subjects.address import open_subject
 

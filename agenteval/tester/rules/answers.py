@@ -100,7 +100,7 @@ def _given(slot: Slot, place: int, question: Question, scene: Scene, talk: Talk)
     low = slot.wish.lower()
     again = _times(scene, slot)
     trouble = question.rejected or question.refused or scene.repeated
-    if talk.patterns["new_words"].search(low) and naming(slot.name).kinds:
+    if talk.patterns["new_words"].search(low) and not question.rejected and naming(slot.name).kinds:
         for words, value in talk.fresh:
             if naming(slot.name).kinds & words:
                 return value, "new"

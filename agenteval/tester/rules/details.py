@@ -23,10 +23,17 @@ def named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
     names = ["_".join(w for w in n.split("_") if w not in hollow or w == "of") for n in requested(plain, lex)]
     names = [n for n in names if n.strip("_of")]
     phrases = kinds_named(plain, talk, lex)
-    known = {talk.classes.get(word, word) for name in names for word in name.split("_")} & talk.words["kinds"]
+    known: set[str] = set()
+    kept = []
+    for name in names:
+        kinds = {talk.classes.get(word, word) for word in name.split("_")} & talk.words["kinds"]
+        # One birthday or e-mail address is meant, however often a sentence names it; numbers may be several.
+        if not kinds or not kinds <= known or "number" in kinds:
+            kept.append(name)
+        known |= kinds
     if not known:
         return phrases or names
-    return names + [p for p in phrases if talk.classes.get(p.split("_")[-1], p.split("_")[-1]) not in known]
+    return kept + [p for p in phrases if talk.classes.get(p.split("_")[-1], p.split("_")[-1]) not in known]
 
 
 def kinds_named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
@@ -50,7 +57,8 @@ def names_services(plain: str, talk: Talk, lex: lexicon.Lexicon) -> bool:
         return True
     m = talk.patterns["services_base"].search(plain)
     parts = re.split(rf",|{talk.patterns['and_words'].pattern}", plain[m.end() :]) if m else []
-    return sum(bool(part.split()) and part.split()[0] in lex.forms for part in parts) > 1
+    parts = [part for part in parts if part.strip()]
+    return len(parts) > 2 or sum(bool(part.split()) and part.split()[0] in lex.forms for part in parts) > 1
 
 
 def is_gate(s: Sentence, talk: Talk, lex: lexicon.Lexicon) -> bool:

@@ -85,7 +85,7 @@ def _form(text: str, led_by: str) -> Literal["base", "ing", "noun"]:
     return "noun"
 
 
-def _service(phrase: str, led_by: str, talk: Talk) -> Service | None:
+def _service(phrase: str, led_by: str, talk: Talk, *, listed: bool = False) -> Service | None:
     text = phrase.strip(" \t.,;:!?\"'*-")
     for _ in range(3):
         text = re.sub(talk.patterns["service_noise"].pattern, "", text, flags=re.I).strip()
@@ -100,7 +100,7 @@ def _service(phrase: str, led_by: str, talk: Talk) -> Service | None:
     first = words[0].lower()
     if talk.patterns["pronoun_object"].search(text.lower()):
         return None
-    if first in talk.words["service_stop"] and led_by != "item":
+    if first in talk.words["service_stop"] and led_by != "item" and not (listed and len(words) > 2):
         return None
     if words[0][:1].isupper() and not words[0].isupper():
         text = text[0].lower() + text[1:]
@@ -147,10 +147,13 @@ def services(text: str, greeting: bool = False) -> tuple[Service, ...]:
                 continue
             if not m or p["refuse_service"].search(low[: m.end()]):
                 continue
+            if low.endswith("?") and led_by == "noun" and not p["helps"].search(low):
+                continue
             rest = sentence[m.end() :]
             if end := p["service_end"].search(rest.lower()):
                 rest = rest[: end.start()]
-            offered = [_service(part, led_by, talk) for part in split(rest, talk)]
+            parts = split(rest, talk)
+            offered = [_service(part, led_by, talk, listed=len(parts) > 1) for part in parts]
             if led_by == "base":
                 verbal = [s for s in offered if s and (len(s.text.split()) > 1 or s.text.lower() in lex.forms)]
                 found += verbal if len(verbal) == len([s for s in offered if s]) else []

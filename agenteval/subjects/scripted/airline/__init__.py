@@ -75,7 +75,7 @@ KEPT = {
         "compensation",
     ),
     "search": ("change_flights", "vague_change"),
-    "change_flights": ("search", "vague_change", "book", "show"),
+    "change_flights": ("search", "vague_change", "book"),
     "change_cabin": ("vague_change", "change_flights", "book"),
     "change_passengers": ("vague_change", "change_flights"),
     "change_bags": ("vague_change",),

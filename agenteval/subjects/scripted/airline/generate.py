@@ -45,15 +45,15 @@ PAIRS = (
     "DEN PHX,DEN DFW,DEN BOS,DEN JFK,DEN ATL,ATL BOS,ATL JFK,ATL PHL,ATL MIA,ATL DFW,ATL LAX,JFK LAX,JFK SFO,JFK BOS,"
     "JFK MIA,SEA SFO,LAX SFO,BOS MIA"
 )
-FIRST = (
-    "Amara Bruno Celia Dario Elina Farid Greta Hamid Ilona Jonas Keiko Lamar Marta Nadia Oscar Priya Quinn Rosa "
-    "Stefan Talia Ulric Vera Wanda Xavier Yusuf Zelda Anton Bianca Cyrus Delia Emil Flora"
-).split()  # noqa: SIM905
-LAST = (
-    "Okafor Lindqvist Marchetti Pereira Novak Haddad Sorensen Castellan Fischer Mbeki Tanaka Whitlock Duarte Petrov "
-    "Kowalska Raman Ashby Velasco Brandt Osei Holm Zhang Corbett Laurent Demir Farrow Ivanov Keller Moreau Quispe "
-    "Strand Tolliver"
-).split()  # noqa: SIM905
+FIRST = """
+    Amara Bruno Celia Dario Elina Farid Greta Hamid Ilona Jonas Keiko Lamar Marta Nadia Oscar Priya Quinn Rosa
+    Stefan Talia Ulric Vera Wanda Xavier Yusuf Zelda Anton Bianca Cyrus Delia Emil Flora
+    """.split()  # noqa: SIM905
+LAST = """
+    Okafor Lindqvist Marchetti Pereira Novak Haddad Sorensen Castellan Fischer Mbeki Tanaka Whitlock Duarte Petrov
+    Kowalska Raman Ashby Velasco Brandt Osei Holm Zhang Corbett Laurent Demir Farrow Ivanov Keller Moreau Quispe
+    Strand Tolliver
+    """.split()  # noqa: SIM905
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 SITUATIONS = (
     "economy_old",

@@ -10,9 +10,7 @@ from agenteval.subjects.scripted import slots
 from agenteval.subjects.scripted.understand import patterns
 
 _USER = re.compile(r"\b[a-z]+_[a-z]+_\d{3,5}\b", re.IGNORECASE)
-_USER_LIKE = re.compile(
-    r"\b[a-z]{2,}[._-]?[a-z]*[._-]?\d{3,5}\b|^\W*[a-z]{2,} [a-z]{2,} \d{3,5}\W*$", re.IGNORECASE
-)
+_USER_LIKE = re.compile(r"\b[a-z]{2,}[._-]?[a-z]*[._-]?\d{3,5}\b|^\W*[a-z]{2,} [a-z]{2,} \d{3,5}\W*$", re.IGNORECASE)
 _FLIGHT = re.compile(r"\bLW[\s-]?(\d{3})\b", re.IGNORECASE)
 _CODE = re.compile(r"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{6}\b|\b[A-Z]{6}\b")
 _CODE_LIKE = re.compile(r"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{4,9}\b|\b\d{4,9}\b")
@@ -21,7 +19,20 @@ _NO_CODE = re.compile(
     r"|(?:JAN|FEB|MAR|APR|MAY|JUNE?|JULY?|AUG|SEPT?|OCT|NOV|DEC)\d+"
 )
 _SHOUTED = frozenset(
-    "CANCEL PLEASE CHANGE FLIGHT REFUND URGENT TICKET RETURN TRAVEL ALWAYS NUMBER ECONOMY REALLY SHOULD BOTTOM".split()
+    (
+        "CANCEL",
+        "PLEASE",
+        "CHANGE",
+        "FLIGHT",
+        "REFUND",
+        "URGENT",
+        "TICKET",
+        "RETURN",
+        "TRAVEL",
+        "ALWAYS",
+        "NUMBER",
+        "REALLY",
+    )
 )
 _PAYMENT = re.compile(r"\b(credit_card|gift_card|certificate)_\d{3,9}\b", re.IGNORECASE)
 _PAYMENT_WORDS = re.compile(
@@ -84,7 +95,8 @@ def extract(text: str, asked: str | None, data: dict[str, Any]) -> dict[str, Any
         "users": users,
         "flights": list(dict.fromkeys(f"LW{m.group(1)}" for m in _FLIGHT.finditer(text))),
         "reservations": _codes(rest, data),
-        "payments": _payments(text),
+        "payments": _payments(text, asked),
+        "myself": asked == "passengers" and bool(re.search(r"\b(?:myself|me|i am|i'm)\b", low)),
         "cabin": _cabins(low),
         "trip_type": _trip_type(low),
         "claims": sorted(k for k, p in words["claims"].items() if p.search(low)),
@@ -151,7 +163,7 @@ def _first(table: dict[str, re.Pattern[str]], low: str) -> str | None:
     return next((name for name, pattern in table.items() if pattern.search(low)), None)
 
 
-def _payments(text: str) -> list[dict[str, str]]:
+def _payments(text: str, asked: str | None) -> list[dict[str, str]]:
     out: list[tuple[int, dict[str, str]]] = [(m.start(), {"id": m.group().lower()}) for m in _PAYMENT.finditer(text)]
     blank = _PAYMENT.sub(lambda m: " " * len(m.group()), text)
     for m in _PAYMENT_WORDS.finditer(blank):
@@ -163,6 +175,8 @@ def _payments(text: str) -> list[dict[str, str]]:
             ref["worth"] = m.group("worth")
         out.append((m.start(), ref))
     out += [(m.start(), {"source": "other", "word": m.group().lower()}) for m in _OTHER_PAYMENT.finditer(blank)]
+    if not out and asked == "payment" and re.search(r"\bcard\b", text, re.IGNORECASE):
+        out.append((0, {"source": "credit_card", "word": "card"}))
     return [ref for _, ref in sorted(out, key=lambda item: item[0])]
 
 
@@ -313,7 +327,8 @@ def _counted(low: str, asked: str | None, found_dates: list[slots.Found]) -> dic
     if people:
         out["passenger_count"] = int(people[0].value)
     elif re.search(
-        r"\b(?:just|only) (?:me|myself|for me)\b|\bby myself\b|\bonly myself\b|\bon my own\b|\balone\b", low
+        r"\b(?:just|only) (?:me|myself|for me)\b|\b(?:for )?me only\b|\bfor (?:me|myself)(?= only|,|\.|$)|\bby myself\b|\bonly myself\b|\bon my own\b|\balone\b",
+        low,
     ):
         out["passenger_count"] = 1
     elif re.search(

@@ -79,6 +79,9 @@ def choose(s: Talk, key: str, origin: str, destination: str, day: str, cabin: st
                 destination=destination,
                 date=day,
             )
+        if s.task.asked == key and s.reading.answer == "no":
+            slots["return_date" if key == "return_option" else "date"] = None
+            s.ask("return_date" if key == "return_option" else "date", "ask_date")
         s.ask(
             key,
             "offer_flights",

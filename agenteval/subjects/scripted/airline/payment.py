@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from agenteval.subjects.scripted.engine import Talk
 
@@ -21,10 +21,15 @@ def item_payment(method: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return ("item_payment", {"payment": describe(method)})
 
 
-def items(
-    user: dict[str, Any], kinds: tuple[str, ...] = ("credit_card", "gift_card", "certificate")
-) -> list[tuple[str, dict[str, Any]]]:
-    return [item_payment(m) for m in user["payment_methods"].values() if m["source"] in kinds]
+def of(user: dict[str, Any], kinds: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The stored methods of some kinds."""
+    return [m for m in user["payment_methods"].values() if m["source"] in kinds]
+
+
+def _ask(s: Talk, act: str, methods: list[dict[str, Any]], **values: Any) -> NoReturn:
+    """Ask for a method with a list, whose order gives "the first one" its meaning."""
+    s.task.slots["_offered"] = [m["id"] for m in methods]
+    s.ask("payment", act, items=[item_payment(m) for m in methods], **values)
 
 
 def resolve(s: Talk, user: dict[str, Any], kinds: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -34,7 +39,7 @@ def resolve(s: Talk, user: dict[str, Any], kinds: tuple[str, ...]) -> list[dict[
         found = [m for m in user["payment_methods"].values() if _means(ref, m)]
         if not s.guard("payment_in_profile", bool(found), value=ref.get("id") or ref.get("word")):
             slots["payments"] = None
-            s.ask("payment", "payment_unknown", items=items(user, kinds))
+            _ask(s, "payment_unknown", of(user, kinds))
         if not found:
             found = [
                 {
@@ -57,7 +62,8 @@ def resolve(s: Talk, user: dict[str, Any], kinds: tuple[str, ...]) -> list[dict[
             elif not s.guard("ambiguous_payment", False):
                 kind = found[0]["source"]
                 slots["payments"] = [r for r in slots["payments"] if r is not ref] or None
-                s.ask("payment", "which_payment", kind=KIND[kind], items=[item_payment(m) for m in found])
+                slots["_keep"] = True
+                _ask(s, "which_payment", found, kind=KIND[kind])
             else:
                 found = found[:1]
         elif ref.get("source"):
@@ -87,20 +93,15 @@ def for_change(s: Talk, user: dict[str, Any], amount: int, what: str) -> dict[st
     kinds = ("credit_card", "gift_card")
     slots = s.task.slots
     if not s.guard("payment_required", bool(slots.get("payments"))):
-        s.ask(
-            "payment",
-            "ask_payment_change" if amount > 0 else "ask_refund_method",
-            amount=abs(amount),
-            what=what,
-            items=items(user, kinds),
-        )
+        act = "ask_payment_change" if amount > 0 else "ask_refund_method"
+        _ask(s, act, of(user, kinds), amount=abs(amount), what=what)
     methods = resolve(s, user, kinds) or [next(m for m in user["payment_methods"].values() if m["source"] in kinds)]
     if not s.guard("no_certificate_for_changes", all(m["source"] != "certificate" for m in methods)):
         slots["payments"] = None
-        s.ask("payment", "no_certificate", items=items(user, kinds))
+        _ask(s, "no_certificate", of(user, kinds))
     if not s.guard("one_method_for_change", len(methods) == 1):
         slots["payments"] = None
-        s.ask("payment", "one_method", items=[item_payment(m) for m in methods])
+        _ask(s, "one_method", methods)
     method = methods[0]
     if (
         amount > 0
@@ -116,7 +117,7 @@ def for_booking(s: Talk, user: dict[str, Any], total: int) -> list[dict[str, Any
     """Certificates, gift cards and a credit card, in this order, as amounts that add up to the total."""
     slots = s.task.slots
     if not s.guard("payment_required", bool(slots.get("payments"))):
-        s.ask("payment", "ask_payment_booking", amount=total, items=items(user))
+        _ask(s, "ask_payment_booking", of(user, tuple(KIND)), amount=total)
     methods = resolve(s, user, tuple(KIND)) or [
         next(m for m in user["payment_methods"].values() if m["source"] == "credit_card")
     ]
@@ -136,7 +137,6 @@ def for_booking(s: Talk, user: dict[str, Any], total: int) -> list[dict[str, Any
             out.append({"payment_id": method["id"], "amount": amount})
             left -= amount
     if not s.guard("payments_cover_total", left == 0, missing=left):
-        s.task.slots["partial"] = slots["payments"]
         slots["payments"] = None
         s.ask("payment", "payments_short", amount=total, missing=left)
     return out

@@ -80,7 +80,7 @@ def book(s: Talk) -> None:
         nonfree_baggages=nonfree,
         insurance="yes" if insured else "no",
     )
-    s.facts["last_reservation"] = reservation["reservation_id"]
+    s.facts["last_reservation"], s.facts["last_turn"] = reservation["reservation_id"], s.log.turn
     slots["summary"] = {"id": reservation["reservation_id"], "flights": flights, "amount": quoted, "passengers": names}
     s.finish("book_done", **slots["summary"])
 
@@ -130,12 +130,7 @@ def _passengers(s: Talk, user: dict[str, Any], count: int) -> list[dict[str, Any
     me = {**user["name"], "dob": user["dob"]}
     known[f"{me['first_name']} {me['last_name']}".lower()] = user["dob"]
     have: list[dict[str, Any]] = slots.setdefault("_passengers", [])
-    low = f" {s.reading.text.lower()} "
-    if (
-        any(f" {w}" in low for w in ("myself", "me ", "me,", "me.", "i am the", "i'm the", "just me"))
-        and s.task.asked == "passengers"
-        and me not in have
-    ):
+    if s.reading.slots.get("myself") and me not in have:
         have.append(me)
     for person in slots.pop("people", None) or []:
         name = f"{person['first_name']} {person['last_name']}"

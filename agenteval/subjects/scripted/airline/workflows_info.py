@@ -56,7 +56,10 @@ def profile(s: Talk) -> None:
     """Membership level and saved payment methods."""
     user = need_user(s)
     s.finish(
-        "profile_details", first_name=user["name"]["first_name"], level=user["membership"], items=payment.items(user)
+        "profile_details",
+        first_name=user["name"]["first_name"],
+        level=user["membership"],
+        items=[payment.item_payment(m) for m in user["payment_methods"].values()],
     )
 
 
