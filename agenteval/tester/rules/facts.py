@@ -52,6 +52,7 @@ def naming(name: str) -> Naming:
         talk.words["persons"] | talk.words["records"]
     ):
         return Naming(frozenset(), frozenset({"count", stem(counted)}), False)
+    name = name.replace("'s", "")
     spaced = " ".join(_PARTS.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))).lower()
     for two, one in talk.names_in_two.items():
         spaced = spaced.replace(two, one)
@@ -81,6 +82,8 @@ def match(slot: str, key: str) -> float:
         # A slot that names a thing and no kind of value is answered by the thing's own fact.
         return 2.0 + len(shared) if shared and (not b.kinds or b.kinds <= {"number", "name"}) else 0.0
     wanted, held = _specific(a.kinds), _specific(b.kinds)
+    if shared and not b.kinds and wanted <= {"name", "number"}:
+        return 2.0
     if wanted != held and not wanted & held:
         derived = (
             {"surname", "forename"} & wanted

@@ -147,12 +147,10 @@ class _Draft:
         asks = question or label or "request" in s.cues or self.has("imperative", plain) or self.has("requires", plain)
         if not asks:
             return
-        if (
-            wh
-            and place
-            and self.has("which", plain)
-            and names_services(self.read[place - 1].plain, self.talk, self.lexicon)
-        ):
+        choice = wh or self.has("which", plain) or self.has("imperative", plain)
+        valued = kinds_named(plain, self.talk, self.lexicon)
+        before = self.read[place - 1].plain if place else ""
+        if choice and before and not valued and names_services(before, self.talk, self.lexicon):
             self.marks["open"] = True
             return
         following = self.read[place + 1].plain if place + 1 < len(self.read) else ""

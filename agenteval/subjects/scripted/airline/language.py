@@ -327,7 +327,8 @@ def _counted(low: str, asked: str | None, found_dates: list[slots.Found]) -> dic
     if people:
         out["passenger_count"] = int(people[0].value)
     elif re.search(
-        r"\b(?:just|only) (?:me|myself|for me)\b|\b(?:for )?me only\b|\bfor (?:me|myself)(?= only|,|\.|$)|\bby myself\b|\bonly myself\b|\bon my own\b|\balone\b",
+        r"\b(?:just|only) (?:me|myself|for me)\b|\b(?:for )?me only\b"
+        r"|\bfor (?:me|myself)(?= only|,|\.|$)|\bby myself\b|\bonly myself\b|\bon my own\b|\balone\b",
         low,
     ):
         out["passenger_count"] = 1

@@ -1,370 +1,188 @@
-"""Values that an airline's customer names: ids by their shape, places, cabins, counts, payments, people, claims."""
+"""Entering what was said in a task: its name decides what a date, a place or a number means."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
-from agenteval.subjects.scripted import slots
-from agenteval.subjects.scripted.understand import patterns
+from agenteval.subjects.scripted.airline.tools import CABINS, days_from
+from agenteval.subjects.scripted.engine import Talk, Task
 
-_USER = re.compile(r"\b[a-z]+_[a-z]+_\d{3,5}\b", re.IGNORECASE)
-_USER_LIKE = re.compile(r"\b[a-z]{2,}[._-]?[a-z]*[._-]?\d{3,5}\b|^\W*[a-z]{2,} [a-z]{2,} \d{3,5}\W*$", re.IGNORECASE)
-_FLIGHT = re.compile(r"\bLW[\s-]?(\d{3})\b", re.IGNORECASE)
-_CODE = re.compile(r"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{6}\b|\b[A-Z]{6}\b")
-_CODE_LIKE = re.compile(r"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{4,9}\b|\b\d{4,9}\b")
-_NO_CODE = re.compile(
-    r"\d+(?:HRS?|HOURS?|MINS?|DAYS?|BAGS?|USD|AM|PM|ST|ND|RD|TH)"
-    r"|(?:JAN|FEB|MAR|APR|MAY|JUNE?|JULY?|AUG|SEPT?|OCT|NOV|DEC)\d+"
+ON_RESERVATION = (
+    "cancel",
+    "change_flights",
+    "change_cabin",
+    "change_passengers",
+    "change_bags",
+    "compensation",
+    "vague_change",
 )
-_SHOUTED = frozenset(
-    (
-        "CANCEL",
-        "PLEASE",
-        "CHANGE",
-        "FLIGHT",
-        "REFUND",
-        "URGENT",
-        "TICKET",
-        "RETURN",
-        "TRAVEL",
-        "ALWAYS",
-        "NUMBER",
-        "REALLY",
-    )
+
+_NTH = re.compile(r"\b(?:first|second|third|fourth|last) (?:one|reservation|booking|trip)\b")
+_LATEST = re.compile(r"\b(?:last reservation|last booking|latest booking|most recent)\b")
+_ANOTHER = re.compile(
+    r"\b(?:another|different|other|one of my|one of the) (?:one|reservations?|bookings?|trips?|flights?)\b"
 )
-_PAYMENT = re.compile(r"\b(credit_card|gift_card|certificate)_\d{3,9}\b", re.IGNORECASE)
-_PAYMENT_WORDS = re.compile(
-    r"(?:\$\s?(?P<worth>\d{2,4})\s+)?"
-    r"\b(?:(?P<credit_card>credit card|debit card|(?:the |my )card|visa(?! for)|master ?card|amex|card ending)"
-    r"|(?P<gift_card>gift[ -]?cards?)|(?P<certificate>(?:travel )?certificates?|vouchers?))"
-    r"(?:\s+(?:card|ending|number|in|with|no\.?|the|#|id)){0,4}(?:\s+\W?(?P<digits>\d{4,7}))?\b",
-    re.IGNORECASE,
-)
-_OTHER_PAYMENT = re.compile(
-    r"\b(paypal|cash|bitcoin|bank transfer|cheque|check by mail|apple pay|google pay|miles|points|klarna)\b",
-    re.IGNORECASE,
-)
-_CABIN = re.compile(
-    r"\b(basic[ _-]?economy|basic|business(?! (?:trip|meeting|travel|reason))|economy|coach|first[ -]class"
-    r"|premium(?:[ -]economy)?|main cabin)\b",
-    re.IGNORECASE,
-)
-_BAGS = r"bags?|baggages?|suitcases?|luggage|pieces"
-_PEOPLE = r"passengers?|people|persons?|travell?ers?|adults?|seats?|tickets?|of us"
-_PLACE = r"((?:[A-Z][\w.'-]+)(?: [A-Z][\w.'-]+)?)"
-_CITY_WORDS = {
-    "nyc": "JFK",
-    "new york city": "JFK",
-    "kennedy": "JFK",
-    "o'hare": "ORD",
-    "ohare": "ORD",
-    "frisco": "SFO",
-    "philly": "PHL",
-    "la": "LAX",
-    "l.a.": "LAX",
-    "dallas fort worth": "DFW",
-    "dallas-fort worth": "DFW",
-}
-_LOWER_NAME = re.compile(
-    r"(?:^\W*|\b(?:is|be|to|named|called|name|it's|its|passenger|and)\s+)([a-z'-]{2,}) ([a-z'-]{2,})(?=\W|$)",
-    re.IGNORECASE,
-)
-_NO_NAME = frozenset(
-    """
-    i i'm i'd i've my the a an hi hello hey yes no ok okay please thanks thank you sure and for from to in on at
-    with it is this that change replace remove add correct update book cancel flight flights reservation user id new
-    old passenger passengers name names date birth dob born economy business basic class credit card gift
-    certificate travel insurance mastercard visa first last option one two three four five just only monday tuesday
-    wednesday thursday friday saturday sunday january february march april may june july august september october
-    november december york francisco angeles san los gold silver regular member round trip way our his her their use
-    pay also can could would what which when where how not dear good morning actually let make passenger's lw
-    """.split()  # noqa: SIM905
+_POINTS_BACK = re.compile(
+    r"\b(?:it|that one|this one|(?:that|this|the) (?:reservation|booking|cabin)|my cabin"
+    r"|same|instead|then|also|too|as well)\b"
 )
 
 
-def extract(text: str, asked: str | None, data: dict[str, Any]) -> dict[str, Any]:
-    """All values in an utterance. `asked` is the value that the agent asked for; it settles what is otherwise open."""
-    words = patterns(Path(__file__).with_name("language.yaml"))
-    low = text.lower()
-    users = list(dict.fromkeys(m.group().lower() for m in _USER.finditer(text)))
-    rest = _PAYMENT.sub(" ", _USER.sub(" ", text))
-    found_dates = slots.dates(rest, data["now"][:10])
-    out: dict[str, Any] = {
-        "users": users,
-        "flights": list(dict.fromkeys(f"LW{m.group(1)}" for m in _FLIGHT.finditer(text))),
-        "reservations": _codes(rest, data),
-        "payments": _payments(text, asked),
-        "myself": asked == "passengers" and bool(re.search(r"\b(?:myself|me|i am|i'm)\b", low)),
-        "cabin": _cabins(low),
-        "trip_type": _trip_type(low),
-        "claims": sorted(k for k, p in words["claims"].items() if p.search(low)),
-        "reason": _first(words["reasons"], low),
-        "complaint": _first(words["complaints"], low),
-        "ordinal": slots.ordinal(low),
-        "prefer": next(
-            (w for w in ("cheapest", "earliest", "latest", "fastest") if w in low or w[:-3] + "est" in low), None
-        ),
-        "stops": "onestop"
-        if re.search(r"\b(?:one|1)[- ]stop|connecting|connection|layover|with stops?\b", low)
-        else "direct"
-        if re.search(r"\b(?:non-?stop|direct)\b", low)
-        else None,
-        "insurance": _insurance(low, asked),
-        "amount": next((int(m.replace(",", "")) for m in re.findall(r"\$\s?(\d[\d,]{0,6})", low)), None),
-        "one_segment": bool(
-            re.search(
-                r"\b(?:only|just)\b.{0,25}\b(?:one (?:leg|flight|segment|passenger)|outbound|return|first|second"
-                r"|way (?:out|back)|leg|me|my (?:wife|husband|companion|son|daughter))\b"
-                r"|\b(?:outbound|return|first|second) (?:leg|flight|segment)?\s?only\b",
-                low,
-            )
-        ),
-        "leg": "return"
-        if re.search(r"\breturn(?:ing)?\b|\bway back\b|\binbound\b|\bcoming back\b|\bback on\b", low)
-        and "return trip" not in low
-        else "outbound"
-        if re.search(r"\boutbound\b|\bway out\b|\bdepart(?:ure|ing)\b|\bfirst leg\b|\bgoing\b|\boutgoing\b", low)
-        else None,
-        "shift": _shift(low),
-    }
-    out["dates"] = found_dates
-    out.update(_places(rest, rest.lower(), asked, data["airports"]))
-    out.update(_counted(rest.lower(), asked, found_dates))
-    out["people"] = _people(rest, asked, found_dates)
-    if asked == "user_id" and not users:
-        like = _USER_LIKE.search(_CODE.sub(" ", _FLIGHT.sub(" ", rest)))
-        out["user_like"] = like.group() if like else None
-    if asked == "reservation" and not out["reservations"]:
-        like = [
-            m.group()
-            for m in _CODE_LIKE.finditer(_FLIGHT.sub(" ", rest))
-            if not any(m.group() in f.raw for f in found_dates)
-        ]
-        out["reservation_like"] = like[0].upper() if like else None
-    return out
+def merge(s: Talk, task: Task) -> set[str]:
+    """Enter the reading's values; the name of the task decides what a date or a place means."""
+    r, changed = s.reading.slots, set()
+    if "users" not in r:
+        return changed
 
+    def put(key: str, value: Any) -> None:
+        if value is not None and value != [] and task.slots.get(key) != value:
+            task.slots[key] = value
+            changed.add(key)
 
-def _codes(text: str, data: dict[str, Any]) -> list[str]:
-    """Words in the form of a reservation ID, also of one that does not exist."""
-    shouting = text.isupper() and len(text) > 12
-    found = [m.group().upper() for m in _CODE.finditer(text)]
-    return [
-        code
-        for code in dict.fromkeys(found)
-        if code in data["reservations"]
-        or not (_NO_CODE.fullmatch(code) or (shouting and code.isalpha()) or code in _SHOUTED)
-    ]
-
-
-def _first(table: dict[str, re.Pattern[str]], low: str) -> str | None:
-    """The first kind in the order of the file that is found at all."""
-    return next((name for name, pattern in table.items() if pattern.search(low)), None)
-
-
-def _payments(text: str, asked: str | None) -> list[dict[str, str]]:
-    out: list[tuple[int, dict[str, str]]] = [(m.start(), {"id": m.group().lower()}) for m in _PAYMENT.finditer(text)]
-    blank = _PAYMENT.sub(lambda m: " " * len(m.group()), text)
-    for m in _PAYMENT_WORDS.finditer(blank):
-        kind = next(k for k in ("credit_card", "gift_card", "certificate") if m.group(k))
-        ref = {"source": kind, "word": m.group(kind).lower()}
-        if m.group("digits"):
-            ref["digits"] = m.group("digits")
-        if m.group("worth"):
-            ref["worth"] = m.group("worth")
-        out.append((m.start(), ref))
-    out += [(m.start(), {"source": "other", "word": m.group().lower()}) for m in _OTHER_PAYMENT.finditer(blank)]
-    if not out and asked == "payment" and re.search(r"\bcard\b", text, re.IGNORECASE):
-        out.append((0, {"source": "credit_card", "word": "card"}))
-    return [ref for _, ref in sorted(out, key=lambda item: item[0])]
-
-
-def _cabins(low: str) -> list[str]:
-    names = {"basic": "basic_economy", "coach": "economy", "main cabin": "economy"}
-    found = [re.sub(r"[ -]", "_", m.group(1)) for m in _CABIN.finditer(low)]
-    found = [names.get(c.replace("_", " "), names.get(c, c)) for c in found]
-    return [c for c in found if c != "first_class" or "first class" in low or "first-class" in low]
-
-
-def _shift(low: str) -> int | None:
-    """ "A day later", "two days earlier", "the next day": days to move."""
-    match = re.search(rf"({slots.NUMBER})\s+days?\s+(later|earlier|after|before|sooner|forward|back)\b", low)
-    if match:
-        return slots.number(match.group(1)) * (1 if match.group(2) in ("later", "after", "back") else -1)
-    return (
-        1
-        if re.search(r"\bthe (?:next|following) day\b|\bthe day after\b(?! tomorrow)", low)
-        else -1
-        if re.search(r"\bthe (?:previous day|day before)\b", low)
-        else None
-    )
-
-
-def _trip_type(low: str) -> str | None:
-    if re.search(r"\bone[- ]?way\b|\bno return\b|\bsingle (?:trip|ticket)\b", low):
-        return "one_way"
-    return (
-        "round_trip"
-        if re.search(
-            r"\bround[- ]?trip\b|\breturn (?:trip|ticket|flight too)\b|\bboth ways\b|\band back\b"
-            r"|\breturning (?:on|the)\b",
-            low,
+    _merge_reservation(s, task, put)
+    put("reason", r["reason"] if task.name == "cancel" else None)
+    if task.name == "cancel" and "same reason" in s.reading.text.lower():
+        put("reason", s.facts.get("reason"))
+    put("cabin", next((c for c in reversed(r["cabin"]) if c in CABINS), None))
+    put("bad_cabin", next((c for c in r["cabin"] if c not in CABINS), None))
+    for key in (
+        "trip_type",
+        "passenger_count",
+        "insurance",
+        "stops",
+        "complaint",
+        "amount",
+        "leg",
+        "bags_add",
+        "shift",
+    ):
+        put(key, r[key])
+    put("bags", r["bags_total"])
+    if r["bags_total"] is not None:
+        task.slots["bags_add"] = None
+    elif r["bags_add"] is not None:
+        task.slots["bags"] = None
+    put("one_segment", True if r["one_segment"] and task.name == "change_cabin" else None)
+    if r["claims"]:
+        put("claims", sorted({*task.slots.get("claims", []), *r["claims"]}))
+    _merge_payments(s, task, put)
+    put("bad_place", r["unknown_place"])
+    put("flights", r["flights"] or None)
+    _merge_dates(s, task, put)
+    if task.name in ("book", "search"):
+        put("origin", r["origin"])
+        put(
+            "destination",
+            r["destination"]
+            or (r["places"][0] if len(r["places"]) == 1 and not r["origin"] and task.asked != "origin" else None),
         )
-        else None
+    elif r["places"] and task.name in ON_RESERVATION + ("show",):
+        if task.slots.get("reservation"):
+            put("new_origin", r["origin"])
+            put("new_destination", r["destination"])
+        else:
+            put("origin", r["origin"])
+            put("destination", r["destination"])
+            if not r["origin"] and not r["destination"]:
+                put("place", r["places"][0])
+    if task.asked not in ("option", "return_option") and (r["prefer"] or (r["ordinal"] and s.facts.get("route"))):
+        put("wish", {"ordinal": r["ordinal"] if s.facts.get("route") else None, "prefer": r["prefer"]})
+    if (
+        task.name in ("cancel", "show", "change_bags", "change_cabin", "change_passengers", "compensation")
+        and r["flights"]
+    ):
+        put("flight", r["flights"][0])
+    _merge_people(s, task, put)
+    if task.asked == "insurance" and s.reading.answer and r["insurance"] is None:
+        put("insurance", s.reading.answer)
+    if task.asked == "bags" and s.reading.answer == "no" and task.slots.get("bags") is None and not r["bags_add"]:
+        put("bags", 0)
+    return changed
+
+
+def _merge_reservation(s: Talk, task: Task, put: Any) -> None:
+    r, low = s.reading.slots, s.reading.text.lower()
+    named = [c for c in r["reservations"] if f"not {c.lower()}" not in low]
+    old = task.slots.get("reservation")
+    if len(named) > 1 and "correction" in s.reading.flags and old in named:
+        named = [c for c in named if c != old]
+    if len(named) == 1:
+        put("reservation", named[0])
+        task.slots["several"] = None
+    elif len(named) > 1 and task.name in ON_RESERVATION:
+        put("several", named)
+    listed, place = s.facts.get("listed") or [], r["ordinal"]
+    by_place = (
+        task.asked == "reservation"
+        or (task.name == "show" and task.state == "done")
+        or (task.asked is None and _NTH.search(low))
     )
+    if not named and listed and place and by_place and place <= len(listed):
+        put("reservation", listed[place - 1 if place > 0 else -1])
+    elif not named and not old and task.name in (*ON_RESERVATION, "show") and _LATEST.search(low):
+        put("last_one", True)
+    elif not named and not old and task.name in ON_RESERVATION and s.facts.get("last_reservation"):
+        just_now = s.facts["last_turn"] >= s.log.turn - 2
+        if not _ANOTHER.search(low) and (just_now or _POINTS_BACK.search(low)):
+            put("reservation", s.facts["last_reservation"])
 
 
-def _insurance(low: str, asked: str | None) -> str | None:
-    if "insurance" in low or "insured" in low:
-        return (
-            "no"
-            if re.search(r"\b(?:no|without|don't|do not|not|skip|decline|nor|or) (?:\w+ ){0,4}insur", low)
-            or re.search(r"insurance\W+(?:no|none|not)\b", low)
-            else "yes"
-        )
-    return None
+def _merge_payments(s: Talk, task: Task, put: Any) -> None:
+    """Methods that were named; "also" and the answer to "which of them" add to those named before."""
+    slots, named = task.slots, s.reading.slots["payments"]
+    place, offered = s.reading.slots["ordinal"], slots.get("_offered") or []
+    if not named and place and task.asked == "payment" and place <= len(offered):
+        named = [{"id": offered[place - 1 if place > 0 else -1]}]
+    adds = slots.pop("_keep", False) or re.search(r"\b(?:also|additionally|plus|as well)\b", s.reading.text.lower())
+    if named and adds:
+        named = [*(ref for ref in slots.get("payments") or [] if ref not in named), *named]
+    put("payments", named)
 
 
-def _places(text: str, low: str, asked: str | None, airports: dict[str, str]) -> dict[str, Any]:
-    names = {**{city.lower(): code for code, city in airports.items()}, **_CITY_WORDS}
-    pattern = "|".join(re.escape(n) for n in sorted(names, key=len, reverse=True))
-    spans = [(m.start(), m.end(), names[m.group(1)]) for m in re.finditer(rf"(?<![\w'])({pattern})(?![\w'])", low)]
-    spans += [
-        (m.start(), m.end(), m.group().upper())
-        for m in re.finditer(r"\b[A-Za-z]{3}\b", text)
-        if m.group().upper() in airports
+def _merge_dates(s: Talk, task: Task, put: Any) -> None:
+    r = s.reading.slots
+    births = {p["dob_raw"] for p in r["people"]}
+    days = [
+        d
+        for d in r["dates"]
+        if d.raw not in births
+        and task.asked not in ("passengers", "dob", "passenger_new")
+        and not (d.value and d.value < "2015")
     ]
-    spans.sort()
-    # "New York (JFK)" names one airport twice; "JFK to New York" is a route that goes nowhere.
-    hits = [
-        (at, code)
-        for n, (at, _, code) in enumerate(spans)
-        if n == 0 or code != spans[n - 1][2] or re.search(r"\w", low[spans[n - 1][1] : at])
-    ]
-    out: dict[str, Any] = {
-        "places": [code for _, code in hits],
-        "origin": None,
-        "destination": None,
-        "unknown_place": None,
-    }
-    for at, code in hits:
-        before = low[max(0, at - 24) : at]
+    good = [d.value for d in days if d.value]
+    if r["shift"] and not days and task.slots.get("date") and task.name in ("book", "search", "change_flights"):
+        put("date", days_from(task.slots["date"], r["shift"]))
+        task.slots["shift"] = None
+    task.slots["bad_date"] = next((d.raw for d in days if not d.value), None)
+    if not good:
+        return
+    if task.name == "change_passengers":
+        return
+    if task.name in ("cancel", "show", "change_bags", "change_cabin", "compensation"):
+        put("flown_date", good[0])
+    elif task.asked == "return_date" or (
+        r["leg"] == "return" and len(good) == 1 and task.slots.get("date") and task.name == "book"
+    ):
+        put("return_date", good[0])
+    elif task.name == "change_flights":
+        put("date", good[-1])
+        if len(good) > 1 and not task.slots.get("reservation"):
+            put("flown_date", good[0])
+    else:
+        put("date", good[0])
+        if len(good) > 1:
+            put("return_date", good[1])
+
+
+def _merge_people(s: Talk, task: Task, put: Any) -> None:
+    r = s.reading.slots
+    lone = [d for d in r["dates"] if d.raw not in {p["dob_raw"] for p in r["people"]}]
+    if task.name in ("book", "change_passengers"):
+        put("people", r["people"] or None)
         if (
-            re.search(
-                r"\b(?:from|leaving|departing|out of|origin\w*|starting(?: in| at)?)\W*(?:is |the |at )?\W*$", before
-            )
-            and not out["origin"]
+            (task.name == "change_passengers" or task.asked in ("passengers", "dob"))
+            and lone
+            and not any(p["dob_raw"] for p in r["people"])
         ):
-            out["origin"] = code
-        elif (
-            re.search(
-                r"(?:\b(?:to|into|towards?|destination|arriving(?: in| at)?|visit|for|going)|->|- ?|→)"
-                r"\W*(?:is |the |at )?\W*$",
-                before,
-            )
-            and not out["destination"]
-        ):
-            out["destination"] = code
-    spare = [c for c in out["places"] if c not in (out["origin"], out["destination"])]
-    if out["destination"] and not out["origin"] and spare and asked != "destination":
-        out["origin"] = spare[0]
-    elif out["origin"] and not out["destination"] and spare:
-        out["destination"] = spare[0]
-    elif asked in ("origin", "destination") and len(spare) == 1 and not out["origin"] and not out["destination"]:
-        out[asked] = spare[0]
-    elif len(spare) == 2 and not out["origin"]:
-        out["origin"], out["destination"] = spare
-    if asked in ("origin", "destination") and out["places"] and not (out["origin"] or out["destination"]):
-        out[asked] = out["places"][0]
-    for m in re.finditer(rf"\b(?:from|to|From|To)\s+{_PLACE}", text):
-        word = re.split(r"\s(?:on|to|from|next|in)\b", m.group(1))[0]
-        stop = word.split()[0].lower()
-        if (
-            stop not in names
-            and word.lower() not in names
-            and word.upper() not in airports
-            and stop not in _NO_NAME
-            and not re.search(r"\d", word)
-            and not any(word.lower() in c.lower() for c in airports.values())
-        ):
-            out["unknown_place"] = word
-    if asked in ("origin", "destination") and not out["places"] and not out["unknown_place"]:
-        m = re.fullmatch(
-            r"\W*(?:it'?s |from |to |i'm (?:flying|leaving) (?:from|to) )?([A-Za-z][A-Za-z .'-]{2,24})\W*", text
-        )
-        if m and not set(m.group(1).lower().split()) & (
-            _NO_NAME | {"don't", "know", "anywhere", "what", "wait", "sorry", "never", "mind", "stop", "cheap"}
-        ):
-            out["unknown_place"] = m.group(1).strip().title()
-    return out
-
-
-def _counted(low: str, asked: str | None, found_dates: list[slots.Found]) -> dict[str, Any]:
-    out: dict[str, Any] = {"bags_total": None, "bags_add": None, "passenger_count": None}
-    bags = slots.counts(low, _BAGS)
-    if re.search(rf"\b(?:no|without|zero|not any|don't (?:have|need|want)(?: any)?) (?:\w+ ){{0,3}}(?:{_BAGS})\b", low):
-        out["bags_total"] = 0
-    elif bags:
-        count = int(bags[0].value)
-        around = low[max(0, bags[0].at - 25) : bags[0].at + len(bags[0].raw)]
-        more = re.search(r"\b(?:add|more|extra|additional|another|plus)\b", around) and not re.search(
-            r"\b(?:total|altogether)\b", low
-        )
-        less = re.search(r"\b(?:remove|drop|fewer|less|take off)\b", around)
-        out["bags_add" if more or less else "bags_total"] = -count if less else count
-    elif after := re.search(
-        rf"\b(?:{_BAGS})\W+(?:count |number )?(?:to|is|are|be|=|should be)?\W*({slots.NUMBER})"
-        r"(?!\s*(?:dollars|passenger))",
-        low,
-    ):
-        out["bags_total"] = slots.number(after.group(1))
-    elif re.search(rf"\b(?:another|one more|an extra|an additional|extra) (?:checked )?(?:{_BAGS})\b", low):
-        out["bags_add"] = 1
-    elif re.search(rf"\b(?:remove|drop|take off) (?:my |the |a |all )?(?:checked |extra )?(?:{_BAGS})\b", low):
-        out["bags_add"] = -1
-    people = slots.counts(low, _PEOPLE)
-    if people:
-        out["passenger_count"] = int(people[0].value)
-    elif re.search(
-        r"\b(?:just|only) (?:me|myself|for me)\b|\b(?:for )?me only\b"
-        r"|\bfor (?:me|myself)(?= only|,|\.|$)|\bby myself\b|\bonly myself\b|\bon my own\b|\balone\b",
-        low,
-    ):
-        out["passenger_count"] = 1
-    elif re.search(
-        r"\b(?:me|myself) and (?:my )?(?:wife|husband|partner|son|daughter|friend|mother|father|brother|sister)\b", low
-    ):
-        out["passenger_count"] = 2
-    short = slots.bare_number(low) if not found_dates else None
-    if asked == "bags" and out["bags_total"] is None and out["bags_add"] is None and short is not None:
-        out["bags_total"] = short
-    elif asked == "passenger_count" and out["passenger_count"] is None and short is not None:
-        out["passenger_count"] = short
-    return out
-
-
-def _people(text: str, asked: str | None, found_dates: list[slots.Found]) -> list[dict[str, str | None]]:
-    """Full names, each with the date of birth that follows it before the next name."""
-    source = text
-    if asked in ("passengers", "passenger_new", "passenger") and not re.search(r"[A-Z][a-z]+ [A-Z]", text):
-        m = next(
-            (m for m in _LOWER_NAME.finditer(text) if not {m.group(1).lower(), m.group(2).lower()} & _NO_NAME), None
-        )
-        if m:
-            source = text[: m.start(1)] + f"{m.group(1).title()} {m.group(2).title()}" + text[m.end(2) :]
-    found = slots.names(source, _NO_NAME)
-    out: list[dict[str, str | None]] = []
-    for n, name in enumerate(found):
-        end = found[n + 1].at if n + 1 < len(found) else len(text)
-        mine = [d for d in found_dates if name.at < d.at < end]
-        first, last = name.value.split(" ", 1)
-        out.append(
-            {
-                "first_name": first,
-                "last_name": last,
-                "dob": mine[0].value if mine else None,
-                "dob_raw": mine[0].raw if mine else None,
-            }
-        )
-    return out
+            put("dobs", [{"dob": d.value, "raw": d.raw} for d in lone])
