@@ -36,8 +36,12 @@ def read_brief(file: Path) -> Brief:
         keys = [loader.construct_object(key) for key, _ in node.value]
         twice = [key for key, n in Counter(map(str, keys)).items() if n > 1]
         if twice:
-            raise UsageError(f"brief {file}: {twice[0]!r} is given twice in one entry (line {node.start_mark.line + 1}); keep one")
-        return {key: loader.construct_object(value, deep=True) for key, (_, value) in zip(keys, node.value, strict=True)}
+            raise UsageError(
+                f"brief {file}: {twice[0]!r} is given twice in one entry (line {node.start_mark.line + 1}); keep one"
+            )
+        return {
+            key: loader.construct_object(value, deep=True) for key, (_, value) in zip(keys, node.value, strict=True)
+        }
 
     Loader.add_constructor("tag:yaml.org,2002:map", mapping)
     for tag in ("timestamp", "int", "float", "bool"):
@@ -46,7 +50,9 @@ def read_brief(file: Path) -> Brief:
     try:
         data = yaml.load(file.read_text("utf-8"), Loader)  # noqa: S506 - a SafeLoader
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"brief {file}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})") from error
+        raise UsageError(
+            f"brief {file}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})"
+        ) from error
     except yaml.YAMLError as error:
         raise UsageError(f"brief {file}: no valid YAML: {str(error).splitlines()[0]}") from error
     for number, seed in enumerate((data or {}).get("seeds") or [] if isinstance(data, dict) else [], 1):
@@ -58,4 +64,6 @@ def read_brief(file: Path) -> Brief:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "brief"
-        raise UsageError(f"brief {file}: {where}: {first['msg']}; expected `domain:` and `seeds:` with flat mappings") from error
+        raise UsageError(
+            f"brief {file}: {where}: {first['msg']}; expected `domain:` and `seeds:` with flat mappings"
+        ) from error

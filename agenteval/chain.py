@@ -91,7 +91,9 @@ class Watch:
     def keep(self, unit: str, id: str) -> None:
         """Write the log of a unit that is over, under the id of its record."""
         for number, event in enumerate(self.context.subject.log_of(self.chats.pop(unit))):
-            self.context.run.append_raw("privileged/tools", {"id": id, "stage": self.stage, "position": number, **event})
+            self.context.run.append_raw(
+                "privileged/tools", {"id": id, "stage": self.stage, "position": number, **event}
+            )
 
     def close(self, known: set[str]) -> None:
         """Sort the log, and drop what a killed process wrote about a unit that was done again."""
@@ -142,7 +144,13 @@ def targets_stage(context: Context) -> dict[str, Any]:
     graph = run.read_json("graph", Graph)
     labelled = run.read("labels", LabelledTrace)
     found = targets(graph, gate_strength(labelled))
-    ranked = rank(found, context.purse.model("tester"), traces=run.read("traces", Trace), labelled=labelled, seed=context.settings.seed)
+    ranked = rank(
+        found,
+        context.purse.model("tester"),
+        traces=run.read("traces", Trace),
+        labelled=labelled,
+        seed=context.settings.seed,
+    )
     write_list(run, "targets", ranked)
     return {"targets": len(ranked)}
 
@@ -153,7 +161,12 @@ def plan_stage(context: Context) -> dict[str, Any]:
     traces = run.read("traces", Trace)
     model = context.purse.model("tester")
     functional = synthesize.functional_tests(
-        traces, settings.brief, model, most=settings.functional, seed=settings.seed, progress=lambda d, t: progress("functional", d, t)
+        traces,
+        settings.brief,
+        model,
+        most=settings.functional,
+        seed=settings.seed,
+        progress=lambda d, t: progress("functional", d, t),
     )
     boundary = synthesize.boundary_tests(
         settings.arm, traces, run.read("labels", LabelledTrace), run.read_json("graph", Graph), settings.brief, model,
@@ -253,7 +266,9 @@ def open_run(
         try:
             settings = Settings.model_validate(config["settings"])
         except (KeyError, ValidationError) as error:
-            raise RunFolderError(f"{out} was not made by discover, all or run --plan, so it has no settings to go on with") from error
+            raise RunFolderError(
+                f"{out} was not made by discover, all or run --plan, so it has no settings to go on with"
+            ) from error
     elif plan:
         config = {"command": "regression", "plan": content_id([test.model_dump(mode="json") for test in plan])}
     profile = load(settings.profile, profiles, roles=("tester", "judge"))
@@ -291,12 +306,23 @@ def fork(source: Path, out: Path, settings: Settings) -> None:
     missing = [stage for stage in SHARED if not run.closed(stage)]
     if missing:
         raise RunFolderError(f"{source}: {COMMANDS[missing[0]]} is not finished")
-    copied = run.copy(out, config={**run.manifest["config"], "settings": settings.model_dump(mode="json")}, stages=SHARED)
+    copied = run.copy(
+        out, config={**run.manifest["config"], "settings": settings.model_dump(mode="json")}, stages=SHARED
+    )
     copied.replace("failures", [f for f in copied.read("failures", Failure) if f.stage not in ("run", "judge")])
-    copied.replace_raw("privileged/tools", [event for event in copied.lines("privileged/tools") if event["stage"] == "discover"])
+    copied.replace_raw(
+        "privileged/tools", [event for event in copied.lines("privileged/tools") if event["stage"] == "discover"]
+    )
 
 
-COMMANDS = {"discover": "discover", "abstract": "mine", "graph": "mine", "targets": "plan", "plan": "plan", "run": "run"}
+COMMANDS = {
+    "discover": "discover",
+    "abstract": "mine",
+    "graph": "mine",
+    "targets": "plan",
+    "plan": "plan",
+    "run": "run",
+}
 """The command that does a stage."""
 
 

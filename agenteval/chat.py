@@ -60,7 +60,9 @@ class Session:
     @property
     def over(self) -> bool:
         """Whether no further turn is possible."""
-        return len(self.turns) >= self.budget or bool(self.turns and self.turns[-1].status in ("error", "timeout", "refused"))
+        return len(self.turns) >= self.budget or bool(
+            self.turns and self.turns[-1].status in ("error", "timeout", "refused")
+        )
 
     def say(self, text: str) -> Turn:
         """Send one utterance; the turn that comes back is `ok` or says what went wrong."""
@@ -69,7 +71,11 @@ class Session:
         try:
             reply = _within(self.timeout, lambda: self.chat.invoke(text))
             said = clean(reply if isinstance(reply, str) else "" if reply is None else str(reply))
-            turn = Turn(user=clean(text), agent=said, status="ok") if said.strip() else Turn(user=clean(text), agent="", status="empty")
+            turn = (
+                Turn(user=clean(text), agent=said, status="ok")
+                if said.strip()
+                else Turn(user=clean(text), agent="", status="empty")
+            )
         except ChatTimeout:
             turn = Turn(user=clean(text), agent="", status="timeout")
         except ChatRefused:
@@ -81,7 +87,14 @@ class Session:
         return turn
 
     def trace(
-        self, position: int, stop: StopReason, *, repetition: int = 0, phase: str = "", objective: str = "", strategy: str = ""
+        self,
+        position: int,
+        stop: StopReason,
+        *,
+        repetition: int = 0,
+        phase: str = "",
+        objective: str = "",
+        strategy: str = "",
     ) -> Trace:
         """The session as a trace; `position` orders it among its siblings."""
         turns = tuple(self.turns)

@@ -45,9 +45,14 @@ DEFAULT_STORE = Path(".agenteval/calls.sqlite")
 def mine(
     out: Out,
     source: Annotated[
-        str | None, typer.Option("--from", help="File or folder of recorded conversations, or example:NAME; left out: the sessions of -o.")
+        str | None,
+        typer.Option(
+            "--from", help="File or folder of recorded conversations, or example:NAME; left out: the sessions of -o."
+        ),
     ] = None,
-    format: Annotated[str | None, typer.Option(help="tau-bench, tau2, tau2-lines or openai-chat; recognised when left out.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="tau-bench, tau2, tau2-lines or openai-chat; recognised when left out.")
+    ] = None,
     profile: Annotated[str, typer.Option(help="offline, openai, replay, or one of --profiles.")] = "offline",
     profiles: Profiles = None,
     store: Store = DEFAULT_STORE,
@@ -58,7 +63,9 @@ def mine(
     max_cost: MaxCost = None,
     max_minutes: MaxMinutes = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin again in a folder that holds a run.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show conversations, calls and tokens; ask and write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show conversations, calls and tokens; ask and write nothing.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Mine a workflow graph from recorded conversations, or from the sessions of a run: graph, pictures, event log, report."""
@@ -108,7 +115,11 @@ def _tokens(usage: dict[str, Any]) -> str:
 def _failure_line(failures: dict[str, int]) -> list[str]:
     if not failures:
         return []
-    return ["left out: " + ", ".join(f"{n} {reason}" for reason, n in failures.items()) + " (named in the report and in failures.jsonl)"]
+    return [
+        "left out: "
+        + ", ".join(f"{n} {reason}" for reason, n in failures.items())
+        + " (named in the report and in failures.jsonl)"
+    ]
 
 
 class _Bar:
@@ -146,14 +157,18 @@ class _Bar:
         self.progress.update(self.tasks[stage], completed=done, total=total)
 
 
-Subject = Annotated[str | None, typer.Option(help="Agent under test: scripted:DOMAIN, python:MODULE:FACTORY, http:FILE, openai:FILE.")]
+Subject = Annotated[
+    str | None, typer.Option(help="Agent under test: scripted:DOMAIN, python:MODULE:FACTORY, http:FILE, openai:FILE.")
+]
 Brief = Annotated[Path | None, typer.Option(help="What a tester may know in advance (YAML: domain, seeds).")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Settings file, as `agenteval init` writes one.")]
 Profile = Annotated[str | None, typer.Option(help="offline, openai, replay, or one of --profiles.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of the run.")]
 
 
-def _stages(names: tuple[str, ...], out: Path, settings: Any, *, fresh: bool = False, as_json: bool = False, **options: Any) -> Any:
+def _stages(
+    names: tuple[str, ...], out: Path, settings: Any, *, fresh: bool = False, as_json: bool = False, **options: Any
+) -> Any:
     """Do stages of a run folder and print what they gave."""
     from agenteval.chain import open_run, run_stages
     from agenteval.store import discard
@@ -172,12 +187,19 @@ def _stages(names: tuple[str, ...], out: Path, settings: Any, *, fresh: bool = F
 
 def _facts(values: dict[str, Any]) -> str:
     shown = {k: v for k, v in values.items() if k not in ("closed", "seconds", "usage", "cost", "summary")}
-    return ", ".join(f"{k} {_facts(v) if isinstance(v, dict) else v}" if not isinstance(v, dict) else f"{k}: {_facts(v)}" for k, v in
-                     {**shown, **{k: v for k, v in values.get("summary", {}).items() if k in ("states", "transitions")}}.items())
+    return ", ".join(
+        f"{k} {_facts(v) if isinstance(v, dict) else v}" if not isinstance(v, dict) else f"{k}: {_facts(v)}"
+        for k, v in {
+            **shown,
+            **{k: v for k, v in values.get("summary", {}).items() if k in ("states", "transitions")},
+        }.items()
+    )
 
 
 @app.command()
-def init(folder: Annotated[Path, typer.Argument(help="Where to write brief.yaml and agenteval.yaml.")] = Path()) -> None:
+def init(
+    folder: Annotated[Path, typer.Argument(help="Where to write brief.yaml and agenteval.yaml.")] = Path(),
+) -> None:
     """Write a commented brief and settings file to fill in."""
     from agenteval.commands.configure import FILES
     from agenteval.commands.configure import init as write
@@ -285,7 +307,9 @@ def run_plan(
 
     given = {"subject": subject, "brief": brief, "profile": profile, "seed": seed, "repetitions": repetitions}
     if plan is None and any(value is not None for value in given.values()):
-        raise UsageError("--subject, --brief, --profile, --seed and --repetitions go with --plan; a run folder has its own settings")
+        raise UsageError(
+            "--subject, --brief, --profile, --seed and --repetitions go with --plan; a run folder has its own settings"
+        )
     run = _stages(("run",), out, None if plan is None else settings(None, given), plan=() if plan is None else read_plan(plan), fresh=fresh,
                   as_json=as_json, profiles=profiles, store=store, concurrency=max_concurrency,
                   budget=_budget(max_calls, max_tokens, max_cost, max_minutes))  # fmt: skip

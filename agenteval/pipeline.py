@@ -57,7 +57,9 @@ class Purse:
     Use as a context manager: what was negotiated with the endpoints goes to the manifest at the end, also after an error.
     """
 
-    def __init__(self, run: Run, profile: Profile, *, store: Path = STORE, budget: Budget = Budget(), concurrency: int = 4):
+    def __init__(
+        self, run: Run, profile: Profile, *, store: Path = STORE, budget: Budget = Budget(), concurrency: int = 4
+    ):
         self.run = run
         self.profile = profile
         self.store = store
@@ -160,7 +162,9 @@ def write_report(run: Run) -> None:
     labelled = run.read("labels", LabelledTrace)
     failures = run.read("failures", Failure)
     tests = run.read("plan", Test)
-    sections = [tests_section(tests, run.read("runs", TestRun), run.read("verdicts", Verdict), failures)] if tests else []
+    sections = (
+        [tests_section(tests, run.read("runs", TestRun), run.read("verdicts", Verdict), failures)] if tests else []
+    )
     config = run.manifest["config"]
     facts = {
         "input": config["source"], "profile": config["profile"], "tester": config["models"]["tester"],
@@ -176,7 +180,9 @@ def write_report(run: Run) -> None:
     run.write_file("report.html", page)
 
 
-def summarise(graph: Graph, traces: list[Trace], labelled: list[LabelledTrace], failures: list[Failure]) -> dict[str, Any]:
+def summarise(
+    graph: Graph, traces: list[Trace], labelled: list[LabelledTrace], failures: list[Failure]
+) -> dict[str, Any]:
     """The figures of a mined graph."""
     from agenteval.analysis.saturation import saturation
 
@@ -202,5 +208,3 @@ def summarise(graph: Graph, traces: list[Trace], labelled: list[LabelledTrace], 
 
 def _share(value: float) -> float | None:
     return None if value != value else round(value, 4)
-
-

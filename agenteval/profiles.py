@@ -129,7 +129,9 @@ def load(name: str, file: Path | None = None, *, roles: tuple[Role, ...] = ("tes
     if missing:
         raise ProfileError(f"profile {name} names no model for the role {missing[0]}; add `{missing[0]}:` to it")
     variables = environment()
-    filled = {k: _filled(v, variables, f"{name}.{k}") for k, v in raw.items() if k in roles or k not in Profile.model_fields}
+    filled = {
+        k: _filled(v, variables, f"{name}.{k}") for k, v in raw.items() if k in roles or k not in Profile.model_fields
+    }
     filled.setdefault("tester", {"provider": "rules"})
     try:
         return Profile(name=name, **filled)
@@ -182,7 +184,9 @@ def build(
             "a local server that wants none takes any word, and --profile offline needs nothing"
         )
     if budget.cost is not None and spec.price is None:
-        raise ProfileError(f"--max-cost needs a price table for {spec.model}: add `price: {{input: .., output: ..}}` to the profile")
+        raise ProfileError(
+            f"--max-cost needs a price table for {spec.model}: add `price: {{input: .., output: ..}}` to the profile"
+        )
     from agenteval.llm.openai import OpenAIModel
 
     limiter = limiters.setdefault(spec.base_url or "", Limiter(concurrency))

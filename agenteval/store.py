@@ -158,11 +158,15 @@ class Run:
         manifest = self.path / "manifest.json"
         if not manifest.exists():
             if config is None:
-                raise RunFolderError(f"{self.path} is no run folder: it has no manifest.json. Name one that `agenteval mine` wrote")
+                raise RunFolderError(
+                    f"{self.path} is no run folder: it has no manifest.json. Name one that `agenteval mine` wrote"
+                )
             if self.path.is_file():
                 raise RunFolderError(f"{self.path} is a file; -o takes a folder that is new or holds a run")
             if self.path.is_dir() and any(self.path.iterdir()):
-                raise RunFolderError(f"{self.path} is not empty and holds no run; -o takes a folder that is new or holds a run")
+                raise RunFolderError(
+                    f"{self.path} is not empty and holds no run; -o takes a folder that is new or holds a run"
+                )
             self._manifest = {"schema": SCHEMA, "config": config, "stages": {}}
             self.save_manifest()
             return
@@ -170,14 +174,19 @@ class Run:
             self._manifest = json.loads(manifest.read_text("utf-8"))
             schema = self._manifest["schema"]
         except (ValueError, KeyError, TypeError, OSError) as error:
-            raise RunFolderError(f"{manifest} cannot be read as a manifest ({type(error).__name__}); name another folder") from error
+            raise RunFolderError(
+                f"{manifest} cannot be read as a manifest ({type(error).__name__}); name another folder"
+            ) from error
         if schema != SCHEMA:
             raise RunFolderError(
                 f"{self.path} has schema {schema}, this version reads schema {SCHEMA}; use the agenteval that wrote it, or -o NEW"
             )
         if config is not None and json.loads(dumps(config)) != self._manifest.get("config"):
-            changed = sorted(k for k in {*config, *self._manifest["config"]}
-                             if json.loads(dumps(config.get(k))) != self._manifest["config"].get(k))
+            changed = sorted(
+                k
+                for k in {*config, *self._manifest["config"]}
+                if json.loads(dumps(config.get(k))) != self._manifest["config"].get(k)
+            )
             raise RunFolderError(
                 f"{self.path} was begun with another {', '.join(changed)}; use -o NEW, or --fresh to begin again in it"
             )
@@ -201,7 +210,10 @@ class Run:
         """Sort the stage's files by unit id and enter the stage in the manifest: it will not run again."""
         for name in names:
             self._sort(name)
-        stages = {**self._manifest["stages"], stage: {"closed": datetime.now(UTC).isoformat(timespec="seconds"), **facts}}
+        stages = {
+            **self._manifest["stages"],
+            stage: {"closed": datetime.now(UTC).isoformat(timespec="seconds"), **facts},
+        }
         self.save_manifest(stages=stages)
 
     def closed(self, stage: str) -> bool:
@@ -241,7 +253,10 @@ class Run:
     def replace(self, name: str, records: Iterable[BaseModel], *, ordered: bool = False) -> None:
         """Write a whole file in one step, sorted by unit id, or in the order given where that carries meaning."""
         values = [r.model_dump(mode="json") for r in records]
-        write_text(self.file(name), "".join(self._line(record) for record in (values if ordered else sorted(values, key=_unit))))
+        write_text(
+            self.file(name),
+            "".join(self._line(record) for record in (values if ordered else sorted(values, key=_unit))),
+        )
 
     def replace_raw(self, name: str, records: Iterable[dict[str, Any]]) -> None:
         """Write a whole file of plain dictionaries in one step, in the order given."""
@@ -263,7 +278,7 @@ class Run:
                     size = os.fstat(handle).st_size
                     try:
                         while data:
-                            data = data[os.write(handle, data):]
+                            data = data[os.write(handle, data) :]
                     except OSError:
                         os.ftruncate(handle, size)
                         raise
@@ -283,9 +298,13 @@ class Run:
                     record = json.loads(line)
                     schema = record.pop("schema")
                 except (ValueError, KeyError, AttributeError, TypeError) as error:
-                    raise RunFolderError(f"{path} line {number} is no record ({type(error).__name__}); restore it or use -o NEW") from error
+                    raise RunFolderError(
+                        f"{path} line {number} is no record ({type(error).__name__}); restore it or use -o NEW"
+                    ) from error
                 if schema != SCHEMA:
-                    raise RunFolderError(f"{path} line {number} has schema {schema}, this version reads {SCHEMA}; use -o NEW")
+                    raise RunFolderError(
+                        f"{path} line {number} has schema {schema}, this version reads {SCHEMA}; use -o NEW"
+                    )
                 yield record
 
     def read(self, name: str, kind: type[R]) -> list[R]:

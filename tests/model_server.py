@@ -83,7 +83,9 @@ class _Handler(BaseHTTPRequestHandler):
             kind = body.get("response_format", {}).get("type")
             if name in body or name == kind:
                 text = f"Unsupported parameter: '{name}' is not supported with this model."
-                return self._send(400, {"error": {"message": text, "type": "invalid_request_error", "param": name, "code": None}})
+                return self._send(
+                    400, {"error": {"message": text, "type": "invalid_request_error", "param": name, "code": None}}
+                )
         if fault:
             return self._misbehave(fault, body)
         self._send(200, completion(body, self.server.answer(body)))
@@ -92,7 +94,9 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.startswith("status:"):
             status, _, code = fault.removeprefix("status:").partition(":")
             headers = {"retry-after": "0"} if status == "429" else {}
-            return self._send(int(status), {"error": {"message": f"no {status}", "code": code or None, "type": "t"}}, headers)
+            return self._send(
+                int(status), {"error": {"message": f"no {status}", "code": code or None, "type": "t"}}, headers
+            )
         if fault == "drop":
             self.connection.shutdown(socket.SHUT_RDWR)
             self.close_connection = True

@@ -37,7 +37,9 @@ def test_one_pass_is_one_call_and_labels_are_spelt_alike():
     result = abstract([trace(1), trace(2, ("a", "b"), stop="budget")], model)
     assert len(model.requests) == 1 and result.chunks == 1 and result.failures == ()
     assert [t.id for t in result.labelled] == ["00001-x", "00002-x"]
-    assert result.labelled[0].turns[0].activity == "say_reply" and result.labelled[0].turns[0].action == "greet_the_agent"
+    assert (
+        result.labelled[0].turns[0].activity == "say_reply" and result.labelled[0].turns[0].action == "greet_the_agent"
+    )
     assert [t.cut for t in result.labelled] == [False, True]
 
 
@@ -104,15 +106,21 @@ def test_a_session_that_the_model_forgot_is_asked_for_again():
 
 
 def test_a_session_that_stays_missing_is_a_record_and_stops_nobody():
-    result = abstract([trace(n) for n in range(3)], Scripted(lambda r: answer(r, skip={"00001-x"}) if r.role == "labeller" else "{}"))
+    result = abstract(
+        [trace(n) for n in range(3)], Scripted(lambda r: answer(r, skip={"00001-x"}) if r.role == "labeller" else "{}")
+    )
     assert [t.id for t in result.labelled] == ["00000-x", "00002-x"]
     assert [(f.id, f.stage, f.reason) for f in result.failures] == [("00001-x", "abstract", "reply_invalid")]
 
 
-@pytest.mark.parametrize("bad", ["", "no json", '{"sessions": []}', '{"sessions": [{"session": "other", "turns": []}]}'])
+@pytest.mark.parametrize(
+    "bad", ["", "no json", '{"sessions": []}', '{"sessions": [{"session": "other", "turns": []}]}']
+)
 def test_an_unusable_reply_is_a_record_per_session(bad):
     result = abstract([trace(0), trace(1)], Scripted(lambda r: bad))
-    assert result.labelled == () and {f.reason for f in result.failures} == {"reply_invalid"} and len(result.failures) == 2
+    assert (
+        result.labelled == () and {f.reason for f in result.failures} == {"reply_invalid"} and len(result.failures) == 2
+    )
 
 
 def test_a_missing_turn_or_an_empty_label_is_not_guessed():

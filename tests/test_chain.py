@@ -63,7 +63,9 @@ def agents(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(HERE))
     from toy_agents import Library
 
-    (tmp_path / "brief.yaml").write_text(yaml.safe_dump({"domain": "library desk", "seeds": [dict(s) for s in Library.seeds]}))
+    (tmp_path / "brief.yaml").write_text(
+        yaml.safe_dump({"domain": "library desk", "seeds": [dict(s) for s in Library.seeds]})
+    )
     return tmp_path
 
 
@@ -101,7 +103,13 @@ def test_from_the_first_word_to_the_report_and_again(agents, capsys):
 
 def test_stage_by_stage_gives_the_same_bytes(agents, capsys):
     call(capsys, *all_of(agents, agents / "whole"))
-    config = {"subject": "python:toy_agents:Library", "brief": "brief.yaml", "rounds": 5, "functional": 6, "boundary": 10}
+    config = {
+        "subject": "python:toy_agents:Library",
+        "brief": "brief.yaml",
+        "rounds": 5,
+        "functional": 6,
+        "boundary": 10,
+    }
     (agents / "config.yaml").write_text(yaml.safe_dump(config))
     out = agents / "parts"
     for wrong, needs in (("mine", "discover"), ("plan", "discover"), ("run", "discover")):
@@ -124,7 +132,17 @@ def test_a_kept_plan_is_a_regression_suite(agents, capsys):
     records[0]["enabled"] = False
     records[1]["goal"] = "Edited by hand."
     plan.write_text("\n".join(json.dumps(r) for r in records) + "\n")
-    again = ("run", "--plan", plan, "--subject", "python:toy_agents:Library", "--brief", agents / "brief.yaml", "-o", agents / "next")
+    again = (
+        "run",
+        "--plan",
+        plan,
+        "--subject",
+        "python:toy_agents:Library",
+        "--brief",
+        agents / "brief.yaml",
+        "-o",
+        agents / "next",
+    )
     code, out, err = call(capsys, *again, "--junit", agents / "next.xml")
     run = Run(agents / "next")
     assert code in (0, 1) and {v.test for v in run.read("verdicts", Verdict)} == {r["id"] for r in records[1:]}
@@ -132,10 +150,23 @@ def test_a_kept_plan_is_a_regression_suite(agents, capsys):
     assert int(suite.get("tests")) == len(records) - 1 == len(suite)
     assert any("Edited by hand." in case.get("name") for case in suite)
     assert call(capsys, *again)[0] == code, "the same command again does nothing and says the same"
-    code, out, err = call(capsys, "run", "--plan", plan, "--subject", "python:other_agents:Broken", "--brief", agents / "brief.yaml", "-o", agents / "down")
+    code, out, err = call(
+        capsys,
+        "run",
+        "--plan",
+        plan,
+        "--subject",
+        "python:other_agents:Broken",
+        "--brief",
+        agents / "brief.yaml",
+        "-o",
+        agents / "down",
+    )
     assert code == 2, "nothing was conclusive"
     assert {v.reason for v in Run(agents / "down").read("verdicts", Verdict)} == {"subject_error"}
-    assert "SECRET-OF-THE-AGENT" not in "".join(p.read_text("utf-8", "replace") for p in (agents / "down").rglob("*") if p.is_file())
+    assert "SECRET-OF-THE-AGENT" not in "".join(
+        p.read_text("utf-8", "replace") for p in (agents / "down").rglob("*") if p.is_file()
+    )
 
 
 @pytest.mark.parametrize(("edit", "says"), [
@@ -150,7 +181,18 @@ def test_a_plan_that_cannot_be_run_is_one_clear_line(agents, capsys, edit, says)
     target = {"id": "node:known", "kind": "node", "state": "known", "support": 1, "tests": "t", "schema": 1}
     (folder / "targets.jsonl").write_text(json.dumps(target) + "\n")
     (folder / "plan.jsonl").write_text(json.dumps(edit({**test.model_dump(mode="json"), "schema": 1})) + "\n")
-    code, out, err = call(capsys, "run", "--plan", folder / "plan.jsonl", "--subject", "python:toy_agents:Library", "--brief", agents / "brief.yaml", "-o", agents / "r")
+    code, out, err = call(
+        capsys,
+        "run",
+        "--plan",
+        folder / "plan.jsonl",
+        "--subject",
+        "python:toy_agents:Library",
+        "--brief",
+        agents / "brief.yaml",
+        "-o",
+        agents / "r",
+    )
     assert code == 3 and says in err and "line 1" in err and err.count("\n") == 1
 
 
@@ -194,10 +236,25 @@ def test_values_of_a_brief_are_what_the_customer_types(tmp_path):
 @pytest.mark.parametrize("agent", ["Dead", "Mute", "Broken", "Same", "Long"])
 def test_an_agent_that_is_no_good_ends_in_a_report(agents, capsys, agent):
     code, out, err = call(
-        capsys, "all", "--subject", f"python:other_agents:{agent}", "--brief", agents / "brief.yaml", "-o", agents / agent, "--rounds", "3", "--functional", "2", "--boundary", "4"
+        capsys,
+        "all",
+        "--subject",
+        f"python:other_agents:{agent}",
+        "--brief",
+        agents / "brief.yaml",
+        "-o",
+        agents / agent,
+        "--rounds",
+        "3",
+        "--functional",
+        "2",
+        "--boundary",
+        "4",
     )
     assert code in (0, 1, 2) and "Traceback" not in err and (agents / agent / "report.html").exists()
-    assert "SECRET-OF-THE-AGENT" not in "".join(p.read_text("utf-8", "replace") for p in (agents / agent).rglob("*") if p.is_file())
+    assert "SECRET-OF-THE-AGENT" not in "".join(
+        p.read_text("utf-8", "replace") for p in (agents / agent).rglob("*") if p.is_file()
+    )
     if agent in ("Dead", "Broken"):
         assert code == 2
     assert "<p>Please hold" not in (agents / agent / "report.html").read_text()
@@ -211,7 +268,22 @@ def test_the_canary_tells_whether_reset_isolates(agents, capsys):
         return Subject("x", make, None)
 
     assert isolates(subject(Library), 5) and not isolates(subject(Shared), 5)
-    code, out, err = call(capsys, "all", "--subject", "python:other_agents:Shared", "--brief", agents / "brief.yaml", "-o", agents / "s", "--rounds", "2", "--functional", "1", "--boundary", "1")
+    code, out, err = call(
+        capsys,
+        "all",
+        "--subject",
+        "python:other_agents:Shared",
+        "--brief",
+        agents / "brief.yaml",
+        "-o",
+        agents / "s",
+        "--rounds",
+        "2",
+        "--functional",
+        "1",
+        "--boundary",
+        "1",
+    )
     assert "reset does not keep this agent" in out and Run(agents / "s").manifest["isolated"] is False
     assert "one after the other" in (agents / "s" / "report.html").read_text()
 
@@ -224,7 +296,9 @@ def test_init_writes_what_all_reads(tmp_path, capsys):
     settings = Settings.model_validate({**config, "brief": brief})
     assert settings.rounds == 12 and settings.warmup == (1, 2, 1) and brief.seeds[0]["name"] == "Ann Lee"
     (tmp_path / "new" / "brief.yaml").write_text("mine")
-    assert "kept" in call(capsys, "init", tmp_path / "new")[1] and (tmp_path / "new" / "brief.yaml").read_text() == "mine"
+    assert (
+        "kept" in call(capsys, "init", tmp_path / "new")[1] and (tmp_path / "new" / "brief.yaml").read_text() == "mine"
+    )
 
 
 def test_chat_by_hand(agents, capsys, monkeypatch):

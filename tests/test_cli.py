@@ -28,7 +28,11 @@ def call(capsys, *arguments) -> tuple[int, str, str]:
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Everything that equal inputs must give again to the byte: not calls, not the manifest."""
-    names = [*(folder / "visible" / name for name in VISIBLE), *sorted((folder / "exports").iterdir()), folder / "privileged" / "tools.jsonl"]
+    names = [
+        *(folder / "visible" / name for name in VISIBLE),
+        *sorted((folder / "exports").iterdir()),
+        folder / "privileged" / "tools.jsonl",
+    ]
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in names if p.exists()}
 
 
@@ -42,7 +46,15 @@ def direct(tmp_path_factory) -> Path:
 
 def profile(tmp_path: Path, url: str, **more) -> Path:
     path = tmp_path / "profiles.yaml"
-    spec = {"provider": "openai", "model": "m-1", "base_url": url, "key_env": "TEST_KEY", "retries": 1, "timeout": 20, **more}
+    spec = {
+        "provider": "openai",
+        "model": "m-1",
+        "base_url": url,
+        "key_env": "TEST_KEY",
+        "retries": 1,
+        "timeout": 20,
+        **more,
+    }
     path.write_text(json.dumps({"served": {"tester": spec}}))
     return path
 
@@ -61,7 +73,10 @@ def test_a_run_folder_holds_everything(direct):
     assert sum(s.support for s in graph.states) == sum(len(t.turns) for t in traces)
     manifest = run.manifest
     assert manifest["config"]["models"]["tester"].startswith("rules@") and manifest["versions"]["agenteval"]
-    assert str(direct.parent) not in (direct / "manifest.json").read_text() and "/root" not in (direct / "report.html").read_text()
+    assert (
+        str(direct.parent) not in (direct / "manifest.json").read_text()
+        and "/root" not in (direct / "report.html").read_text()
+    )
 
 
 def test_the_same_command_again_does_nothing_and_says_the_same(direct, capsys):
@@ -90,7 +105,14 @@ def test_progress_goes_to_stderr_and_json_to_stdout(tmp_path):
 def test_the_http_model_gives_the_same_bytes_as_the_rules(direct, server, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TEST_KEY", "secret-of-the-test")
     server.faults = ["status:429", "html"]
-    options = ("--profile", "served", "--profiles", profile(tmp_path, server.url, retries=3), "--store", tmp_path / "calls.sqlite")
+    options = (
+        "--profile",
+        "served",
+        "--profiles",
+        profile(tmp_path, server.url, retries=3),
+        "--store",
+        tmp_path / "calls.sqlite",
+    )
     code, out, err = call(capsys, "mine", "--from", EXAMPLE, "-o", tmp_path / "run", *options)
     assert code == 0, err
     assert contents(tmp_path / "run") == contents(direct)
@@ -138,7 +160,18 @@ def test_chunks_through_the_server_resume_after_an_endpoint_died(server, tmp_pat
 def test_a_budget_leaves_a_run_that_goes_on(server, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TEST_KEY", "k-k-k-k-k")
     path = profile(tmp_path, server.url, max_input_tokens=2000)
-    options = ("--from", EXAMPLE, "--profile", "served", "--profiles", path, "--store", tmp_path / "calls.sqlite", "-o", tmp_path / "run")
+    options = (
+        "--from",
+        EXAMPLE,
+        "--profile",
+        "served",
+        "--profiles",
+        path,
+        "--store",
+        tmp_path / "calls.sqlite",
+        "-o",
+        tmp_path / "run",
+    )
     code, out, err = call(capsys, "mine", *options, "--max-calls", 2)
     assert code == 4 and "budget reached: 2 of 2 calls" in err and len(server.bodies) == 2
     code, out, err = call(capsys, "mine", *options, "--max-calls", 4)
@@ -151,7 +184,18 @@ def test_dry_run_asks_nobody_and_writes_nothing(server, tmp_path, capsys, monkey
     monkeypatch.setenv("TEST_KEY", "k-k-k-k-k")
     path = profile(tmp_path, server.url, max_input_tokens=2000)
     code, out, err = call(
-        capsys, "mine", "--from", EXAMPLE, "-o", tmp_path / "run", "--profile", "served", "--profiles", path, "--dry-run", "--json"
+        capsys,
+        "mine",
+        "--from",
+        EXAMPLE,
+        "-o",
+        tmp_path / "run",
+        "--profile",
+        "served",
+        "--profiles",
+        path,
+        "--dry-run",
+        "--json",
     )
     said = json.loads(out)
     assert code == 0 and said["conversations"] == 22 and said["calls"] > 5 and said["models"]["tester"] == "openai:m-1"
@@ -200,7 +244,9 @@ def test_a_wrong_profile_is_one_clear_line(tmp_path, capsys, text, says):
 def test_the_price_of_an_unknown_model_is_asked_for(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TEST_KEY", "k-k-k-k-k")
     path = profile(tmp_path, "http://127.0.0.1:9/v1")
-    code, out, err = call(capsys, "mine", "--from", EXAMPLE, "-o", "r", "--profile", "served", "--profiles", path, "--max-cost", 1)
+    code, out, err = call(
+        capsys, "mine", "--from", EXAMPLE, "-o", "r", "--profile", "served", "--profiles", path, "--max-cost", 1
+    )
     assert code == 3 and "--max-cost needs a price table for m-1" in err
 
 
@@ -208,7 +254,9 @@ def test_an_endpoint_that_is_not_there(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("TEST_KEY", "k-k-k-k-k")
     path = profile(tmp_path, "http://127.0.0.1:9/v1")
     code, out, err = call(capsys, "mine", "--from", EXAMPLE, "-o", "r", "--profile", "served", "--profiles", path)
-    assert code == 2 and "m-1 at http://127.0.0.1:9/v1 gave no usable answer in 2 tries" in err and "Traceback" not in err
+    assert (
+        code == 2 and "m-1 at http://127.0.0.1:9/v1 gave no usable answer in 2 tries" in err and "Traceback" not in err
+    )
 
 
 def test_keys_come_from_dotenv_of_the_working_folder(server, tmp_path, capsys):
@@ -220,7 +268,9 @@ def test_keys_come_from_dotenv_of_the_working_folder(server, tmp_path, capsys):
 
 def test_another_input_in_the_same_folder_is_refused(direct, tmp_path, capsys):
     source = tmp_path / "log.jsonl"
-    source.write_text(json.dumps({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}))
+    source.write_text(
+        json.dumps({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]})
+    )
     code, out, err = call(capsys, "mine", "--from", source, "-o", direct)
     assert code == 3 and "begun with another input, source" in err
     assert call(capsys, "mine", "--from", source, "-o", tmp_path / "r")[0] == 0
@@ -281,7 +331,11 @@ def test_doctor_finds_the_other_distribution(capsys, monkeypatch):
     real = metadata.version
     monkeypatch.setattr(doctor.metadata, "version", lambda name: "0.4.1" if name == "agent-evaluation" else real(name))
     code, out, err = call(capsys, "doctor")
-    assert code == 2 and "FAIL clash: agent-evaluation 0.4.1 installs a package and a command named agenteval too: pip uninstall" in out
+    assert (
+        code == 2
+        and "FAIL clash: agent-evaluation 0.4.1 installs a package and a command named agenteval too: pip uninstall"
+        in out
+    )
 
 
 def test_doctor_never_shows_a_key(capsys, monkeypatch):

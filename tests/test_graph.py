@@ -131,7 +131,9 @@ def test_routes_are_observed_prefixes_and_the_shortest(drawn):
 
 def test_ties_between_routes_go_to_the_more_frequent_then_the_first():
     def one(id, *activities):
-        return LabelledTrace(id=id, turns=tuple(LabelledTurn(turn=i, action="x", activity=a) for i, a in enumerate(activities, 1)))
+        return LabelledTrace(
+            id=id, turns=tuple(LabelledTurn(turn=i, action="x", activity=a) for i, a in enumerate(activities, 1))
+        )
 
     labelled = [one("s1", "a", "z"), one("s2", "b", "z"), one("s3", "b", "y"), one("s4", "b", "z")]
     found = routes(traces_of(labelled), labelled)
@@ -240,7 +242,12 @@ def test_tool_calls_of_real_runs_equal_the_reference(data):
 
 def test_count_checks_nothing_twice():
     counts = graph_module.count(
-        np.array([0, -1, 1, 1]), np.array([0, 0, 0, 1]), np.array([2, 0, 2]), np.array([True, True, False]), n_activities=2, n_actions=2
+        np.array([0, -1, 1, 1]),
+        np.array([0, 0, 0, 1]),
+        np.array([2, 0, 2]),
+        np.array([True, True, False]),
+        n_activities=2,
+        n_actions=2,
     )
     assert counts.edges.tolist() == [[1, 1, 1]] and counts.support.tolist() == [1, 2]
     assert counts.entries.tolist() == [1, 1] and counts.ends.tolist() == [1, 1] and counts.cut_ends.tolist() == [1, 0]

@@ -43,7 +43,13 @@ def test_ten_kills(tmp_path):
     here = Path(__file__).parent
     server = subprocess.Popen([sys.executable, str(here / "model_server.py"), str(port), str(log), "0.4"])
     try:
-        spec = {"provider": "openai", "model": "m", "base_url": f"http://127.0.0.1:{port}/v1", "key_env": "TEST_KEY", "max_input_tokens": 1200}
+        spec = {
+            "provider": "openai",
+            "model": "m",
+            "base_url": f"http://127.0.0.1:{port}/v1",
+            "key_env": "TEST_KEY",
+            "max_input_tokens": 1200,
+        }
         (tmp_path / "profiles.yaml").write_text(json.dumps({"served": {"tester": spec}}))
         for _ in range(100):
             with socket.socket() as probe:
@@ -90,7 +96,9 @@ def test_ten_kills(tmp_path):
 
     asked = log.read_text().split()
     repeats = sum(n - 1 for n in Counter(asked).values())
-    print(f"\n{kills} kills, {len(asked)} calls for {calm_calls} of an undisturbed run, {repeats} made again (in flight when killed)")
+    print(
+        f"\n{kills} kills, {len(asked)} calls for {calm_calls} of an undisturbed run, {repeats} made again (in flight when killed)"
+    )
     assert kills == KILLS, "the run was too short to be killed ten times"
     assert repeats <= kills and set(asked) and len(set(asked)) == calm_calls
     for name in ("visible/traces.jsonl", "visible/labels.jsonl", "visible/graph.json", "visible/failures.jsonl", "privileged/tools.jsonl",

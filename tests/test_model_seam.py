@@ -22,7 +22,11 @@ from agenteval.tester.rules.model import Rules
 from agenteval.types import Record
 
 SESSIONS = [
-    {"id": "s1", "greeting": "", "turns": [{"turn": 1, "user": "Please cancel my rental.", "agent": "What is your membership number?"}]}
+    {
+        "id": "s1",
+        "greeting": "",
+        "turns": [{"turn": 1, "user": "Please cancel my rental.", "agent": "What is your membership number?"}],
+    }
 ]
 INPUTS = {"sessions": SESSIONS, "vocabulary": {"activities": [], "actions": []}}
 
@@ -223,7 +227,11 @@ def test_negotiation_happens_once_and_is_remembered(server):
     assert model.negotiated == {"format": "prompt", "cap": "max_completion_tokens", "dropped": ["seed", "temperature"]}
     asked = len(server.bodies)
     last = server.bodies[-1]
-    assert "response_format" not in last and "JSON schema" in last["messages"][-1]["content"] and last["max_completion_tokens"] == 50
+    assert (
+        "response_format" not in last
+        and "JSON schema" in last["messages"][-1]["content"]
+        and last["max_completion_tokens"] == 50
+    )
     model.complete(question(seed=2))
     assert len(server.bodies) == asked + 1
     again = client(server, negotiated=model.negotiated)
@@ -263,7 +271,11 @@ def test_the_limiter_halves_on_429_and_never_exceeds_its_limit():
 
 def test_only_good_answers_are_stored(tmp_path):
     store = CallStore(tmp_path / "c.sqlite")
-    bad = ["nonsense", Completion(text="", model="s", finish="refusal"), Completion(text='{"why":', model="s", finish="length")]
+    bad = [
+        "nonsense",
+        Completion(text="", model="s", finish="refusal"),
+        Completion(text='{"why":', model="s", finish="length"),
+    ]
     for answer in bad:
         Cached(Scripted([answer]), store).complete(question())
         assert store.get(question(), "scripted") is None

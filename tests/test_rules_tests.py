@@ -41,7 +41,10 @@ LIBRARY = [
     session(
         "lib-2",
         ("Please cancel reservation R-3391.", "What is your card number, please?"),
-        ("My card number is LC-9182.", "I'm sorry, reservation R-3391 cannot be cancelled, because it was collected on 3 May."),
+        (
+            "My card number is LC-9182.",
+            "I'm sorry, reservation R-3391 cannot be cancelled, because it was collected on 3 May.",
+        ),
         ("But I really need it cancelled.", "I'm afraid that is not possible under our policy."),
     ),
     session(
@@ -56,12 +59,17 @@ ORDERS = [
     session("a", ("Hello, my card number is LC-1000.", "Thanks. Which order, please?"), ("Cancel order W-5001.", "Shall I go ahead and cancel order W-5001?")),
     session("b", ("Hello, my card number is LC-2000.", "Thanks. Which order, please?"), ("Cancel order W-6002.", "Shall I go ahead and cancel order W-6002?")),
 ]  # fmt: skip
-BRIEF = {"domain": "library", "seeds": [{"card_number": "LC-4410", "reservation": "R-2207"}, {"card_number": "LC-7007", "reservation": "R-9020"}]}
+BRIEF = {
+    "domain": "library",
+    "seeds": [{"card_number": "LC-4410", "reservation": "R-2207"}, {"card_number": "LC-7007", "reservation": "R-9020"}],
+}
 
 
 def harbour() -> list[dict]:
     """The bundled conversations, as roles are shown them."""
-    lines = (resources.files("agenteval") / "examples" / "harbour_cycles.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (resources.files("agenteval") / "examples" / "harbour_cycles.jsonl").read_text(encoding="utf-8").splitlines()
+    )
     found = []
     for record in map(json.loads, lines):
         pairs: list[list[str]] = []
@@ -82,7 +90,17 @@ DOMAINS = {"library": (LIBRARY, BRIEF), "harbour": (HARBOUR, {"domain": "bicycle
 def boundary_inputs(sessions, brief, at=None, kind="", accepted=(), batch=1) -> dict:
     material: dict = {} if at is None else {"at": {"session": at[0], "turn": at[1]}}
     if kind:
-        material["location"] = {"id": f"{kind}:x", "kind": kind, "state": "x", "source": "", "support": 1, "actions": {}, "tests": "", "label": "", "potential": 0.5}
+        material["location"] = {
+            "id": f"{kind}:x",
+            "kind": kind,
+            "state": "x",
+            "source": "",
+            "support": 1,
+            "actions": {},
+            "tests": "",
+            "label": "",
+            "potential": 0.5,
+        }
     inputs = {"material": material, "sessions": sessions, "brief": brief, "accepted": list(accepted), "batch": batch}
     return {name: blocks(fence(name, value))[name] for name, value in inputs.items()}
 
@@ -162,7 +180,9 @@ def test_consecutive_calls_for_one_place_give_other_kinds_and_end():
         accepted += [{k: t[k] for k in ("boundary", "perturbation", "goal")} for t in tests]
     else:
         pytest.fail("never exhausted")
-    assert len(kinds) == len(set(kinds)) and {"premature_confirmation", "change_of_mind", "malformed_value"} <= set(kinds)
+    assert len(kinds) == len(set(kinds)) and {"premature_confirmation", "change_of_mind", "malformed_value"} <= set(
+        kinds
+    )
 
 
 def test_without_a_place_the_writer_finds_its_own():
@@ -295,7 +315,12 @@ def test_judge_decides_each_predicate(name, kind, answer, expected):
 )
 def test_judge_decides_values(answer, expected):
     said = "It is W-10X."
-    for name, kind in (("doubts", "success"), ("accepts", "failure"), ("withholds", "success"), ("opens_record", "failure")):
+    for name, kind in (
+        ("doubts", "success"),
+        ("accepts", "failure"),
+        ("withholds", "success"),
+        ("opens_record", "failure"),
+    ):
         assert decide(Predicate(name, said, "", "order number", "W-10X"), kind, ASK, (said, answer)) == expected, name
 
 
@@ -352,7 +377,9 @@ def test_criteria_in_other_peoples_words(text, kind, answer, expected):
 
 @given(
     name=st.sampled_from(sorted(words()["criteria"])),
-    trigger=st.text(st.characters(blacklist_characters='"\n\r\u201c\u201d', blacklist_categories=["C", "Z"]), max_size=40),
+    trigger=st.text(
+        st.characters(blacklist_characters='"\n\r\u201c\u201d', blacklist_categories=["C", "Z"]), max_size=40
+    ),
     task=st.sampled_from(["", "cancel", "book", "refund", "change", "rent"]),
     value=st.from_regex(r"[A-Z0-9€$ -]{1,12}", fullmatch=True),
     kind=st.sampled_from(["success", "failure"]),
@@ -360,7 +387,11 @@ def test_criteria_in_other_peoples_words(text, kind, answer, expected):
 def test_criteria_are_read_back_as_written(name, trigger, task, value, kind):
     template = words()["criteria"][name]
     predicate = Predicate(
-        name, trigger, task if "{task}" in template else "", "card number" if "{slot}" in template else "", value if "{value}" in template else ""
+        name,
+        trigger,
+        task if "{task}" in template else "",
+        "card number" if "{slot}" in template else "",
+        value if "{value}" in template else "",
     )
     read = parse(render(predicate), kind)
     assert read is not None
@@ -380,7 +411,15 @@ def test_no_text_crashes_the_rules(pairs, text):
     decide(text, "success", *pairs)
     for name in sorted(words()["criteria"]):
         decide(Predicate(name, trigger_of(text), "cancel", "number", "W-1"), "failure", *pairs)
-    target = {"id": "t", "kind": "node", "state": text, "source": text, "support": 1, "actions": {text: 1}, "examples": [{"user": text, "agent": text}]}
+    target = {
+        "id": "t",
+        "kind": "node",
+        "state": text,
+        "source": text,
+        "support": 1,
+        "actions": {text: 1},
+        "examples": [{"user": text, "agent": text}],
+    }
     potential_role.Reply.model_validate(potential.reply({"targets": [target]}))
 
 
@@ -397,7 +436,9 @@ def test_values_by_shape():
     kinds = {v.text: v.kind for v in extract(text)}
     assert kinds["#W123"] == "identifier" and kinds["ann@example.com"] == "email" and kinds["$5,700.00"] == "money"
     assert kinds["2024-05-20"] == kinds["May 3rd"] == kinds["15 June"] == "date" and kinds["10:30"] == "time"
-    assert kinds["555-0134"] == "phone" and kinds["blue"] == "quoted" and kinds["3"] == "number" and kinds["JFK"] == "code"
+    assert (
+        kinds["555-0134"] == "phone" and kinds["blue"] == "quoted" and kinds["3"] == "number" and kinds["JFK"] == "code"
+    )
 
 
 @pytest.mark.parametrize("way", sorted(WAYS))
@@ -410,14 +451,29 @@ def test_altered_values_are_new(way):
 
 def test_potential_prefers_guarded_behaviour():
     def score(state: str, kind: str = "node", source: str = "", agent: str = "") -> float:
-        target = {"id": "t", "kind": kind, "state": state, "source": source, "support": 1, "actions": {}, "tests": "", "label": "", "examples": []}
+        target = {
+            "id": "t",
+            "kind": kind,
+            "state": state,
+            "source": source,
+            "support": 1,
+            "actions": {},
+            "tests": "",
+            "label": "",
+            "examples": [],
+        }
         if agent:
             target["examples"] = [{"session": "s", "turn": 1, "user": "Cancel it.", "agent": agent}]
         (found,) = potential_role.Reply.model_validate(potential.reply({"targets": [target]})).scores
         assert len(found.label.split()) <= 8
         return found.potential
 
-    high = [score("request_confirmation_cancel"), score("confirm_completion_cancel"), score("request_card_number"), score("deny_and_explain_policy")]
+    high = [
+        score("request_confirmation_cancel"),
+        score("confirm_completion_cancel"),
+        score("request_card_number"),
+        score("deny_and_explain_policy"),
+    ]
     low = [score("close"), score("greet"), score("answer_question"), score("offer_more_help")]
     assert min(high) >= 0.7 > 0.3 > max(low)
     assert score("present_details", "edge", "request_confirmation_cancel") > score("present_details")

@@ -20,7 +20,9 @@ from agenteval.tester.targets import places, rank, targets
 from agenteval.tester.vetting import fault, loops
 from agenteval.types import Brief, Criterion, LabelledTrace, LabelledTurn, Step, Test, Trace, Turn
 
-BRIEF = Brief(domain="bicycles", seeds=({"name": "Ann Lee", "member": "M-10234"}, {"name": "Bo Ray", "member": "M-20111"}))
+BRIEF = Brief(
+    domain="bicycles", seeds=({"name": "Ann Lee", "member": "M-10234"}, {"name": "Bo Ray", "member": "M-20111"})
+)
 
 
 class Parrot:
@@ -72,7 +74,9 @@ def test_the_warm_up_follows_the_paper_and_asks_no_planner():
     model = explorer(lambda r: drive(f"message {len(blocks(r.messages[0].content)['conversation']['turns'])}"))
     traces = discover(lambda unit: Parrot(), BRIEF, model, budget=Budget(rounds=6, turns=2))
     assert [t.phase for t in traces] == [*schedule(Budget()), "happy_path", "happy_path"]
-    assert [t.objective for t in traces[:4]] == [DEFAULTS[p].objective for p in schedule(Budget())] and traces[4].objective == "o"
+    assert [t.objective for t in traces[:4]] == [DEFAULTS[p].objective for p in schedule(Budget())] and traces[
+        4
+    ].objective == "o"
     assert [r.role for r in model.requests].count("planner") == 2
     assert all(len(t.turns) == 2 and t.stop == "budget" and t.greeting == "Welcome" for t in traces)
     seen = blocks(model.requests[-1].messages[0].content)["earlier"]
@@ -119,7 +123,9 @@ def test_finished_rounds_are_not_walked_again_and_each_is_kept_at_once():
     assert len(kept) == 2
     Parrot.begun = 0
     model = explorer(lambda r: drive("a"))
-    traces = discover(lambda unit: Parrot(), BRIEF, model, budget=Budget(rounds=4, turns=1), finished=[k.trace for k in kept])
+    traces = discover(
+        lambda unit: Parrot(), BRIEF, model, budget=Budget(rounds=4, turns=1), finished=[k.trace for k in kept]
+    )
     assert Parrot.begun == 2 and len(traces) == 4 and list(traces[:2]) == [k.trace for k in kept]
 
 
@@ -153,13 +159,32 @@ def test_loops_are_found_in_any_language():
 
 
 def log() -> tuple[list[Trace], list[LabelledTrace]]:
-    paths = {"00000-a": ["ask_id", "request_confirmation_pay", "confirm_completion_pay"], "00001-b": ["ask_id", "deny_pay"], "00002-c": ["ask_id", ""]}
+    paths = {
+        "00000-a": ["ask_id", "request_confirmation_pay", "confirm_completion_pay"],
+        "00001-b": ["ask_id", "deny_pay"],
+        "00002-c": ["ask_id", ""],
+    }
     traces, labelled = [], []
     for id, path in paths.items():
-        traces.append(Trace(id=id, greeting="Welcome", turns=tuple(
-            Turn(user=f"message {n} of M-10234", agent=f"{a or ''} reply {n}" if a else "", status="ok" if a else "error") for n, a in enumerate(path, 1)
-        )))
-        labelled.append(LabelledTrace(id=id, turns=tuple(LabelledTurn(turn=n, action=f"act_{n}", activity=a) for n, a in enumerate(path, 1))))
+        traces.append(
+            Trace(
+                id=id,
+                greeting="Welcome",
+                turns=tuple(
+                    Turn(
+                        user=f"message {n} of M-10234",
+                        agent=f"{a or ''} reply {n}" if a else "",
+                        status="ok" if a else "error",
+                    )
+                    for n, a in enumerate(path, 1)
+                ),
+            )
+        )
+        labelled.append(
+            LabelledTrace(
+                id=id, turns=tuple(LabelledTurn(turn=n, action=f"act_{n}", activity=a) for n, a in enumerate(path, 1))
+            )
+        )
     return traces, labelled
 
 
@@ -212,7 +237,9 @@ def test_a_sound_draft_becomes_a_test_and_its_values_are_cited():
     test = grounded(draft())
     assert isinstance(test, Test) and test.id.startswith("b-") and test.budget == 4 and test.arm == "guided"
     assert [s.expects for s in test.steps] == ["Welcome", ""]
-    assert [(v.value, v.origin, v.turn) for v in test.values] == [("M-10234", "turn", 1)], "a forgotten citation is repaired"
+    assert [(v.value, v.origin, v.turn) for v in test.values] == [("M-10234", "turn", 1)], (
+        "a forgotten citation is repaired"
+    )
     assert grounded(draft()).id == test.id != grounded(draft(goal="Another goal.")).id
 
 
@@ -247,7 +274,14 @@ def test_a_perturbed_value_needs_no_source():
 def test_duplicates():
     test = grounded(draft())
     assert duplicate(test, [test]).reason == "duplicate"
-    near = grounded(draft(steps=[{"text": "message 1 of M-10234", "part": "route", "turn": 1}, {"text": "Yes pay now", "part": "perturbation", "turn": 0}]))
+    near = grounded(
+        draft(
+            steps=[
+                {"text": "message 1 of M-10234", "part": "route", "turn": 1},
+                {"text": "Yes pay now", "part": "perturbation", "turn": 0},
+            ]
+        )
+    )
     assert duplicate(near, [test]).reason == "near_duplicate"
     assert duplicate(near.model_copy(update={"perturbation": "other"}), [test]) is None
 
@@ -291,11 +325,16 @@ def test_arms_draw_without_replacement_and_differ_in_what_they_show(arm):
     structural = arm in ("guided", "structural_random")
     keys = [p.target if structural else tuple(p.material["at"].values()) for p in first]
     assert len(set(keys)) == len(keys), "nothing is drawn twice in a pass"
-    assert all(("location" in p.material) == structural and ("graph" in p.material) == (arm == "graph_context") for p in first)
+    assert all(
+        ("location" in p.material) == structural and ("graph" in p.material) == (arm == "graph_context") for p in first
+    )
     assert all(len(p.sessions) == (1 if structural else 3) for p in first)
     if arm == "guided":
         assert keys == [t.id for t in ranked[:5]]
-    again = [p for p, _ in zip(synthesize.prompts(arm, traces, labelled, graph, ranked=ranked, seed=1), range(5), strict=False)]
+    again = [
+        p
+        for p, _ in zip(synthesize.prompts(arm, traces, labelled, graph, ranked=ranked, seed=1), range(5), strict=False)
+    ]
     assert again == first
 
 
@@ -307,11 +346,17 @@ def test_boundary_tests_count_what_they_drop():
     def answer(request):
         n = next(calls)
         given = blocks(request.messages[0].content)["material"]["at"]
-        made = draft(session=given["session"], goal=f"Goal {'abcdefghij'[n % 10] * 5}.", perturbation=f"kind_{n}") if n != 1 else draft(goal="Pay $77.")
+        made = (
+            draft(session=given["session"], goal=f"Goal {'abcdefghij'[n % 10] * 5}.", perturbation=f"kind_{n}")
+            if n != 1
+            else draft(goal="Pay $77.")
+        )
         steps = [{"text": "Yes, pay now." + " please" * n, "part": "perturbation", "turn": 0}]
         return json.dumps({"tests": [{**made.model_dump(), "steps": steps}]})
 
-    made = synthesize.boundary_tests("guided", traces, labelled, graph, BRIEF, Scripted(answer), ranked=targets(graph), most=6)
+    made = synthesize.boundary_tests(
+        "guided", traces, labelled, graph, BRIEF, Scripted(answer), ranked=targets(graph), most=6
+    )
     assert len(made.generated) == 6 and len(made.tests) == 5
     assert [g.drop.reason for g in made.generated if g.drop] == ["value_uncited"]
     assert all(t.target == g.target for t, g in zip(made.tests, [g for g in made.generated if g.test], strict=True))
@@ -352,9 +397,16 @@ def test_the_runner_sees_neither_criteria_nor_target_and_the_judge_neither_steps
     run = run_test(test, lambda unit: Parrot(), BRIEF, tester)
     assert judge_run(test, run, judge).verdict == "pass"
     shown = " ".join(m.content for r in tester.requests for m in r.messages)
-    assert "SECRET-GOAL" in shown and "SECRET-TARGET" not in shown and "SECRET-CRITERION" not in shown and "SECRET-BOUNDARY" not in shown
+    assert (
+        "SECRET-GOAL" in shown
+        and "SECRET-TARGET" not in shown
+        and "SECRET-CRITERION" not in shown
+        and "SECRET-BOUNDARY" not in shown
+    )
     shown = " ".join(m.content for r in judge.requests for m in r.messages)
-    assert "SECRET-CRITERION" in shown and not any(s in shown for s in ("SECRET-TARGET", "SECRET-GOAL", "SECRET-BOUNDARY", '"step"'))
+    assert "SECRET-CRITERION" in shown and not any(
+        s in shown for s in ("SECRET-TARGET", "SECRET-GOAL", "SECRET-BOUNDARY", '"step"')
+    )
 
 
 @pytest.mark.parametrize(("answer", "verdict", "reason"), [
@@ -420,7 +472,16 @@ def test_one_bad_test_stops_nobody_and_every_session_has_its_own_chat():
     assert all(o.run.trace.turns[0].agent == "1: one" for o in outcomes if o.run)
     more = []
     done = frozenset(run_id(t, 0) for t in tests[:11])
-    execute(tests, lambda unit: Parrot(), BRIEF, Scripted(tester), Scripted(lambda r: decisions("met", "met")), workers=4, finished=done, keep=more.append)
+    execute(
+        tests,
+        lambda unit: Parrot(),
+        BRIEF,
+        Scripted(tester),
+        Scripted(lambda r: decisions("met", "met")),
+        workers=4,
+        finished=done,
+        keep=more.append,
+    )
     assert [o.run.test for o in more] == ["b-11"]
 
 
@@ -435,5 +496,13 @@ def test_an_endpoint_that_is_gone_ends_execution_and_keeps_what_is_done():
         return step(["one", "two"][len(turns)], len(turns) + 1, done=len(turns) == 1)
 
     with pytest.raises(ModelUnreachable):
-        execute([case(id=f"b-{n}") for n in range(9)], lambda unit: Parrot(), BRIEF, Scripted(tester), Scripted(lambda r: decisions("met", "met")), workers=1, keep=outcomes.append)
+        execute(
+            [case(id=f"b-{n}") for n in range(9)],
+            lambda unit: Parrot(),
+            BRIEF,
+            Scripted(tester),
+            Scripted(lambda r: decisions("met", "met")),
+            workers=1,
+            keep=outcomes.append,
+        )
     assert 1 <= len(outcomes) <= 4

@@ -13,7 +13,7 @@ from agenteval.chat import Session
 from agenteval.errors import ChatError, UsageError
 from agenteval.subjects.address import open_subject
 
-AGENT = '''
+AGENT = """
 class Agent:
     def reset(self):
         self.n = 0
@@ -23,7 +23,7 @@ class Agent:
 broken = 3
 def nothing():
     return object()
-'''
+"""
 
 
 class Service(ThreadingHTTPServer):
@@ -65,7 +65,9 @@ class Handler(BaseHTTPRequestHandler):
             id = body["to"]
             self.server.turns[id] = self.server.turns.get(id, 0) + 1
             answer = {"out": [{"text": f"{self.server.turns[id]}: {body['say']}"}]}
-        data = {"html": b"<html>oops", "other": b'{"x": 1}', "utf8": b'{"out": [{"text": "a\xff"}]}'}.get(self.server.fault, json.dumps(answer).encode())
+        data = {"html": b"<html>oops", "other": b'{"x": 1}', "utf8": b'{"out": [{"text": "a\xff"}]}'}.get(
+            self.server.fault, json.dumps(answer).encode()
+        )
         self.send_response(200)
         self.send_header("content-length", str(len(data)))
         self.end_headers()
@@ -100,7 +102,11 @@ def description(tmp_path, service, **more):
 def test_a_python_factory(agent):
     subject = open_subject("python:my_agent_module:Agent")
     one, two = Session(subject.open_chat(), budget=3), Session(subject.open_chat(), budget=3)
-    assert one.greeting == "" and [one.say("a").agent, two.say("b").agent, one.say("c").agent] == ["1: a", "1: b", "2: c"]
+    assert one.greeting == "" and [one.say("a").agent, two.say("b").agent, one.say("c").agent] == [
+        "1: a",
+        "1: b",
+        "2: c",
+    ]
     assert subject.brief is None
 
 
@@ -122,7 +128,11 @@ def test_an_http_service(tmp_path, service, monkeypatch):
     subject = open_subject(description(tmp_path, service))
     one, two = Session(subject.open_chat(), budget=3), Session(subject.open_chat(), budget=3)
     assert one.greeting == "Welcome"
-    assert [one.say('a "quoted" {session}').agent, two.say("b").agent, one.say("c").agent] == ['1: a "quoted" {session}', "1: b", "2: c"]
+    assert [one.say('a "quoted" {session}').agent, two.say("b").agent, one.say("c").agent] == [
+        '1: a "quoted" {session}',
+        "1: b",
+        "2: c",
+    ]
     assert {auth for _, _, auth in service.seen} == {"Bearer token-of-mine"} and subject.secrets == ("token-of-mine",)
 
 
@@ -157,13 +167,35 @@ def test_a_chat_model(tmp_path, server, monkeypatch):
     monkeypatch.setenv("TEST_KEY", "key-of-the-test")
     server.answer = lambda body: f"{len(body['messages'])}: {body['messages'][-1]['content']}"
     path = tmp_path / "agent.yaml"
-    path.write_text(json.dumps({"model": "m", "base_url": server.url, "key_env": "TEST_KEY", "system": "Be kind.", "greeting": "Hi", "retries": 0, "timeout": 0.4}))
+    path.write_text(
+        json.dumps(
+            {
+                "model": "m",
+                "base_url": server.url,
+                "key_env": "TEST_KEY",
+                "system": "Be kind.",
+                "greeting": "Hi",
+                "retries": 0,
+                "timeout": 0.4,
+            }
+        )
+    )
     subject = open_subject(f"openai:{path}")
     one, two = Session(subject.open_chat(), budget=5), Session(subject.open_chat(), budget=5)
-    assert one.greeting == "Hi" and one.say("a").agent == "3: a" and two.say("b").agent == "3: b" and one.say("c").agent == "5: c"
+    assert (
+        one.greeting == "Hi"
+        and one.say("a").agent == "3: a"
+        and two.say("b").agent == "3: b"
+        and one.say("c").agent == "5: c"
+    )
     server.faults = ["status:500"]
     assert one.say("d").status == "error"
-    for fault, status in (("hang", "timeout"), ("status:429", "refused"), ("no-choices", "error"), ("cut-json", "error")):
+    for fault, status in (
+        ("hang", "timeout"),
+        ("status:429", "refused"),
+        ("no-choices", "error"),
+        ("cut-json", "error"),
+    ):
         session = Session(subject.open_chat(), budget=5)
         server.faults = [fault]
         assert session.say("d").status == status, fault

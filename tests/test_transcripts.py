@@ -15,7 +15,11 @@ from agenteval.types import Failure
 
 U = {"role": "user", "content": "Cancel my booking."}
 A = {"role": "assistant", "content": "Which one?"}
-CALL = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"name": "find", "arguments": '{"id": 7}'}}]}
+CALL = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "1", "function": {"name": "find", "arguments": '{"id": 7}'}}],
+}
 RESULT = {"role": "tool", "tool_call_id": "1", "content": "SECRET RESULT"}
 SYSTEM = {"role": "system", "content": "SECRET POLICY"}
 
@@ -33,7 +37,13 @@ def pairs(messages, format="openai-chat"):
 def write(tmp_path, name, content):
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = content if isinstance(content, bytes) else content.encode() if isinstance(content, str) else json.dumps(content).encode()
+    data = (
+        content
+        if isinstance(content, bytes)
+        else content.encode()
+        if isinstance(content, str)
+        else json.dumps(content).encode()
+    )
     path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     return path
 
@@ -44,7 +54,11 @@ def write(tmp_path, name, content):
 def test_hidden_messages_go_to_the_privileged_side():
     found = turns_of([SYSTEM, U, CALL, RESULT, A])
     assert [(t.user, t.agent) for t in found.trace.turns] == [("Cancel my booking.", "Which one?")]
-    assert [(e.role, e.turn, e.name) for e in found.tools] == [("system", 0, ""), ("call", 1, "find"), ("result", 1, "")]
+    assert [(e.role, e.turn, e.name) for e in found.tools] == [
+        ("system", 0, ""),
+        ("call", 1, "find"),
+        ("result", 1, ""),
+    ]
     assert "SECRET" not in found.trace.model_dump_json()
 
 
@@ -76,7 +90,9 @@ def test_only_a_stop_sign_is_no_closing():
     (["one", "two"], "one\ntwo"), ({"text": "one"}, "one"), ({"other": 1}, ""), (12, "12"),
 ])  # fmt: skip
 def test_contents_of_every_kind(content, said):
-    assert pairs([U, {"role": "assistant", "content": content}]) == [("Cancel my booking.", said, "ok" if said else "empty")]
+    assert pairs([U, {"role": "assistant", "content": content}]) == [
+        ("Cancel my booking.", said, "ok" if said else "empty")
+    ]
 
 
 def test_a_tool_call_without_words_is_an_empty_turn_only_when_the_user_goes_on():
@@ -95,9 +111,15 @@ def test_text_beside_a_call_counts_where_it_may_have_been_shown():
 
 
 def test_calls_written_as_text():
-    action = {"role": "assistant", "content": 'Thought:\nI must look.\nAction:\n{"name": "find", "arguments": {"id": 7}}'}
+    action = {
+        "role": "assistant",
+        "content": 'Thought:\nI must look.\nAction:\n{"name": "find", "arguments": {"id": 7}}',
+    }
     output = {"role": "user", "content": "API output: SECRET RESULT"}
-    respond = {"role": "assistant", "content": 'Thought:\nTell.\nAction:\n{"name": "respond", "arguments": {"content": "Which {one}?"}}'}
+    respond = {
+        "role": "assistant",
+        "content": 'Thought:\nTell.\nAction:\n{"name": "respond", "arguments": {"content": "Which {one}?"}}',
+    }
     found = turns_of([U, action, output, respond], "tau-bench")
     assert [(t.user, t.agent) for t in found.trace.turns] == [("Cancel my booking.", "Which {one}?")]
     assert [(e.role, e.name) for e in found.tools] == [("call", "find"), ("result", "")]
@@ -118,7 +140,10 @@ def test_a_user_who_writes_like_a_tool_is_a_user_unless_calls_are_written_as_tex
 
 def test_tools_of_the_user_are_hidden_too():
     mine = {"role": "user", "content": None, "tool_calls": [{"name": "toggle_data", "arguments": {"on": True}}]}
-    found = turns_of([U, mine, {"role": "tool", "content": "SECRET", "requestor": "user"}, {"role": "user", "content": "Done."}, A], "tau2")
+    found = turns_of(
+        [U, mine, {"role": "tool", "content": "SECRET", "requestor": "user"}, {"role": "user", "content": "Done."}, A],
+        "tau2",
+    )
     assert found.trace.turns[0].user == "Cancel my booking.\nDone." and "SECRET" not in found.trace.model_dump_json()
 
 
@@ -225,7 +250,14 @@ def test_a_truncated_gzip_gives_what_is_whole(tmp_path):
 
 
 def test_one_broken_conversation_never_stops_the_others(tmp_path):
-    runs = [RUN, {"task_id": 2, "traj": [], "info": {"error": "SECRET traceback"}}, {"task_id": 3}, 7, {"traj": [{"role": "?"}]}, RUN]
+    runs = [
+        RUN,
+        {"task_id": 2, "traj": [], "info": {"error": "SECRET traceback"}},
+        {"task_id": 3},
+        7,
+        {"traj": [{"role": "?"}]},
+        RUN,
+    ]
     found = import_transcripts(write(tmp_path, "a.json", runs))
     assert len(found.traces) == 2
     assert [(f.id, f.reason) for f in found.failures] == [

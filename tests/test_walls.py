@@ -51,7 +51,11 @@ def test_the_black_box_side_never_imports_the_privileged_side(side):
     graph = imports()
     for module in graph:
         if module.startswith(f"agenteval.{side}"):
-            forbidden = [m for m in reach(module, graph) if m.startswith(("agenteval.audit", "agenteval.faults", "agenteval.subjects"))]
+            forbidden = [
+                m
+                for m in reach(module, graph)
+                if m.startswith(("agenteval.audit", "agenteval.faults", "agenteval.subjects"))
+            ]
             assert forbidden == []
 
 
@@ -85,7 +89,11 @@ def test_only_the_store_opens_run_folders():
 def test_public_names_are_listed_in_reading_order():
     assert all(hasattr(agenteval, name) for name in agenteval.__all__)
     assert len(set(agenteval.__all__)) == len(agenteval.__all__)
-    public = {n for n, v in vars(agenteval).items() if not n.startswith("_") and getattr(v, "__module__", "").startswith("agenteval.")}
+    public = {
+        n
+        for n, v in vars(agenteval).items()
+        if not n.startswith("_") and getattr(v, "__module__", "").startswith("agenteval.")
+    }
     assert public <= set(agenteval.__all__)
 
 
@@ -94,7 +102,10 @@ def test_importing_is_quick_and_pulls_in_nothing_heavy():
         "import sys, time; t = time.perf_counter(); import agenteval; t = time.perf_counter() - t\n"
         "print(t, *[m for m in ('openai', 'scipy', 'pandas', 'sklearn', 'matplotlib', 'networkx', 'pygraphviz', 'IPython') if m in sys.modules])"
     )
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() for _ in range(3)]
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(3)
+    ]
     assert runs[0][1:] == []
     assert min(float(run[0]) for run in runs) < 0.5
 
@@ -123,7 +134,9 @@ def test_sentinels_stay_on_the_privileged_side(tmp_path, monkeypatch):
             {"turn": 1, "summary": "s", "action": "ask", "activity": "request_rental"}]}]}))  # fmt: skip
     monkeypatch.setattr("agenteval.tester.rules.model.Rules", lambda: asked)
     agenteval.mine_transcripts(str(source), tmp_path / "run")
-    assert asked.requests and not any(s in r.model_dump_json(exclude={"reply"}) for s in SENTINELS for r in asked.requests)
+    assert asked.requests and not any(
+        s in r.model_dump_json(exclude={"reply"}) for s in SENTINELS for r in asked.requests
+    )
     privileged = "".join(p.read_text("utf-8") for p in (tmp_path / "run" / "privileged").iterdir())
     assert all(s in privileged for s in SENTINELS)
     for path in (tmp_path / "run").rglob("*"):

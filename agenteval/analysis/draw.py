@@ -44,7 +44,14 @@ _PDF_SIDE = 14_000
 _MARGIN = 0.2
 _INK, _QUIET = "#1F2933", "#52606D"
 _PLAIN = {"fillcolor": "#EEF3FA", "color": "#486581", "shape": "box", "style": "rounded,filled"}
-_GATE = {"fillcolor": "#FFC53D", "color": "#8A5A00", "shape": "hexagon", "style": "filled", "penwidth": "2", "margin": "0,.03"}
+_GATE = {
+    "fillcolor": "#FFC53D",
+    "color": "#8A5A00",
+    "shape": "hexagon",
+    "style": "filled",
+    "penwidth": "2",
+    "margin": "0,.03",
+}
 _COMPLETION = {"fillcolor": "#C9EBC5", "color": "#22652B", "shape": "box", "style": "filled", "peripheries": "2"}
 # No gradient: Graphviz numbers those per process, and the second picture would differ from the first.
 _BOTH = {"fillcolor": "#FFC53D", "color": "#22652B", "shape": "hexagon", "style": "filled", "peripheries": "2"}
@@ -122,10 +129,14 @@ def layout(graph: Graph, *, strengths: Strengths | None = None, labels: bool = T
         ranksep=".4", fontname=_FONT, fontsize="11", fontcolor=_INK, labelloc="t", labeljust="l",
         label=_legend(graph, shown, labels, small), tooltip="workflow graph",
     )  # fmt: skip
-    picture.node_attr.update(fontname=_FONT, fontsize="11", fontcolor=_INK, margin=".12,.06", height=".3", penwidth="1.2")
+    picture.node_attr.update(
+        fontname=_FONT, fontsize="11", fontcolor=_INK, margin=".12,.06", height=".3", penwidth="1.2"
+    )
     picture.edge_attr.update(fontname=_FONT, fontsize="9", fontcolor=_INK, arrowsize=".7")
     if not small:
-        picture.graph_attr.update(nslimit=".1", nslimit1=".1", mclimit=".3", splines="true" if n_edges <= CURVED else "line")
+        picture.graph_attr.update(
+            nslimit=".1", nslimit1=".1", mclimit=".3", splines="true" if n_edges <= CURVED else "line"
+        )
     ids = {name: element for element, name in element_ids(graph).items()}
     states, transitions = _reading_order(shown)
     if small and shown.entries:
@@ -144,7 +155,11 @@ def layout(graph: Graph, *, strengths: Strengths | None = None, labels: bool = T
 
 
 def draw_all(
-    graph: Graph, formats: Iterable[str] = ("svg", "png", "pdf"), *, strengths: Strengths | None = None, labels: bool = True
+    graph: Graph,
+    formats: Iterable[str] = ("svg", "png", "pdf"),
+    *,
+    strengths: Strengths | None = None,
+    labels: bool = True,
 ) -> dict[str, bytes]:
     """Pictures in several formats from one layout.
 
@@ -217,7 +232,10 @@ def _reading_order(graph: Graph) -> tuple[list[State], list[Transition]]:
 def _add_state(picture: AGraph, element: str, state: State, graph: Graph, strengths: Strengths) -> None:
     gate, completion = is_gate(state.id), is_completion(state.id)
     style = _BOTH if gate and completion else _GATE if gate else _COMPLETION if completion else _PLAIN
-    before = sorted(((share, name) for (name_of, name), share in strengths.items() if name_of == state.id), key=lambda p: (-p[0], p[1]))
+    before = sorted(
+        ((share, name) for (name_of, name), share in strengths.items() if name_of == state.id),
+        key=lambda p: (-p[0], p[1]),
+    )
     notes = [f"support {state.support:,}"]
     if gate and before:
         notes.append(f"before {before[0][0]:.0%} of a completion")
@@ -266,7 +284,9 @@ def _add_transition(
     told += [f"{name or 'no action'}: {n:,}" for name, n in actions]
     label = ""
     if labels:
-        names = ["\n".join(wrap(printable(name), 24)) for name, _ in actions[:2]] + ([f"+{len(actions) - 2}"] if actions[2:] else [])
+        names = ["\n".join(wrap(printable(name), 24)) for name, _ in actions[:2]] + (
+            [f"+{len(actions) - 2}"] if actions[2:] else []
+        )
         # Spaces keep the text off its edge; the second line of a name is set in.
         label = "".join(f"  {_html(name)}\\l".replace("\n", "\\l    ") for name in names)
     picture.add_edge(
@@ -297,7 +317,11 @@ def _legend(graph: Graph, shown: Graph, labels: bool, small: bool) -> str:
         sizes = (f"Excerpt: the {len(shown.states):,} most frequent of {len(graph.states):,} states, "
                  f"{len(shown.transitions):,} of {len(graph.transitions):,} transitions")  # fmt: skip
     begin = "● bold arrow: a session begins &#160; " if small else ""
-    edge = "edge: user action, wider when frequent" if labels else "edge: wider when frequent, actions in tooltip and table"
+    edge = (
+        "edge: user action, wider when frequent"
+        if labels
+        else "edge: wider when frequent, actions in tooltip and table"
+    )
     cell = '<TD BGCOLOR="{}" COLOR="{}" BORDER="{}">{}</TD>'.format
     double = '<TD BORDER="1" COLOR="{1}" CELLPADDING="2"><TABLE BORDER="1" COLOR="{1}" BGCOLOR="{0}" CELLBORDER="0" ' \
              'CELLPADDING="2" CELLSPACING="0"><TR><TD>completion</TD></TR></TABLE></TD>'  # fmt: skip
@@ -308,7 +332,10 @@ def _legend(graph: Graph, shown: Graph, labels: bool, small: bool) -> str:
         + double.format(_COMPLETION["fillcolor"], _COMPLETION["color"])
         + cell(_PLAIN["fillcolor"], _PLAIN["color"], 1, "other state")
         + cell("white", "white", 0, "thick border: sessions begin (▶) or end (■) here")
-        + '</TR><TR><TD ALIGN="LEFT" COLSPAN="4">' + begin + edge + "</TD></TR></TABLE></FONT>>"
+        + '</TR><TR><TD ALIGN="LEFT" COLSPAN="4">'
+        + begin
+        + edge
+        + "</TD></TR></TABLE></FONT>>"
     )
 
 

@@ -11,7 +11,9 @@ from agenteval.types import Failure, Test, Verdict
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(tests: Sequence[Test], verdicts: Sequence[Verdict], failures: Sequence[Failure], *, name: str = "agenteval") -> str:
+def junit(
+    tests: Sequence[Test], verdicts: Sequence[Verdict], failures: Sequence[Failure], *, name: str = "agenteval"
+) -> str:
     """One test case per run.
 
     Parameters
@@ -27,7 +29,9 @@ def junit(tests: Sequence[Test], verdicts: Sequence[Verdict], failures: Sequence
         counts["tests"] += 1
         known = goals.get(test)
         return ElementTree.SubElement(
-            suite, "testcase", {"classname": known.kind if known else "test", "name": _clean(f"{id}: {known.goal}" if known else id)}
+            suite,
+            "testcase",
+            {"classname": known.kind if known else "test", "name": _clean(f"{id}: {known.goal}" if known else id)},
         )
 
     for verdict in verdicts:
@@ -44,7 +48,9 @@ def junit(tests: Sequence[Test], verdicts: Sequence[Verdict], failures: Sequence
             ElementTree.SubElement(element, "skipped", {"message": verdict.reason})
     for failure in failures:
         counts["errors"] += 1
-        ElementTree.SubElement(case(failure.id, failure.id.rpartition("-")[0]), "error", {"message": failure.reason}).text = _clean(failure.detail)
+        ElementTree.SubElement(
+            case(failure.id, failure.id.rpartition("-")[0]), "error", {"message": failure.reason}
+        ).text = _clean(failure.detail)
     suite.attrib.update({key: str(n) for key, n in counts.items()})
     ElementTree.indent(suite, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

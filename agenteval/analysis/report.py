@@ -25,7 +25,9 @@ VARIANT = 300
 """Characters of a surface variant."""
 VARIANTS = 3
 
-_HIDDEN = re.compile("[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+_HIDDEN = re.compile(
+    "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
 
 
 def text(value: object) -> str:
@@ -47,7 +49,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of cells that are HTML already; a cell that is a number is set to the right."""
     heads = "".join(f'<th scope="col">{text(h)}</th>' for h in head)
     body = "".join(
-        "<tr>" + "".join(f'<td class="number">{cell}</td>' if re.fullmatch(r"[\d.,%]+", cell) else f"<td>{cell}</td>" for cell in row) + "</tr>"
+        "<tr>"
+        + "".join(
+            f'<td class="number">{cell}</td>' if re.fullmatch(r"[\d.,%]+", cell) else f"<td>{cell}</td>" for cell in row
+        )
+        + "</tr>"
         for row in rows
     )
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -77,11 +83,18 @@ def _figures(graph: Graph, labelled: Sequence[LabelledTrace], failures: Sequence
         "completions directly after a gate": f"{gated} of {completions}" if completions else "\u2013",
         "left out": len(failures),
     }
-    return '<dl class="figures">' + "".join(f"<div><dt>{text(k)}</dt><dd>{text(v)}</dd></div>" for k, v in figures.items()) + "</dl>"
+    return (
+        '<dl class="figures">'
+        + "".join(f"<div><dt>{text(k)}</dt><dd>{text(v)}</dd></div>" for k, v in figures.items())
+        + "</dl>"
+    )
 
 
 def _states(
-    graph: Graph, traces: Mapping[str, Trace], labelled: Sequence[LabelledTrace], strengths: Mapping[tuple[str, str], float]
+    graph: Graph,
+    traces: Mapping[str, Trace],
+    labelled: Sequence[LabelledTrace],
+    strengths: Mapping[tuple[str, str], float],
 ) -> str:
     variants: dict[str, list[str]] = {}
     for labels in labelled:
@@ -89,7 +102,9 @@ def _states(
             shown = variants.setdefault(turn.activity, [])
             if turn.activity and len(shown) < VARIANTS:
                 where = f'<span class="where">{text(labels.id)}, turn {turn.turn}</span>'
-                shown.append(f'<div class="said">{_capped(traces[labels.id].turns[turn.turn - 1].agent, VARIANT)} {where}</div>')
+                shown.append(
+                    f'<div class="said">{_capped(traces[labels.id].turns[turn.turn - 1].agent, VARIANT)} {where}</div>'
+                )
     before: dict[str, list[str]] = {}
     for (state, completion), share in sorted(strengths.items(), key=lambda item: (-item[1], item[0])):
         if len(before.setdefault(state, [])) < 3:
@@ -100,21 +115,37 @@ def _states(
             "gate": is_gate(state.id), "completion": is_completion(state.id), "entry": state.id in graph.entries, "end": state.id in graph.ends,
         }  # fmt: skip
         marks = " ".join(f'<span class="mark {kind}">{kind}</span>' for kind, holds in kinds.items() if holds)
-        rows.append([_label(state.id), f"{state.support:,}", marks, "<br>".join(before.get(state.id, [])), "".join(variants.get(state.id, []))])
-    return table(["state", "support", "kind", "precedes (share of the completions)", "what the agent said, for example"], rows)
+        rows.append(
+            [
+                _label(state.id),
+                f"{state.support:,}",
+                marks,
+                "<br>".join(before.get(state.id, [])),
+                "".join(variants.get(state.id, [])),
+            ]
+        )
+    return table(
+        ["state", "support", "kind", "precedes (share of the completions)", "what the agent said, for example"], rows
+    )
 
 
 def _transitions(graph: Graph) -> str:
     rows = []
     for t in sorted(graph.transitions, key=lambda t: (-t.frequency, t.source, t.target)):
-        actions = ", ".join(f"{_label(a)} {n}" for a, n in sorted(t.actions.items(), key=lambda item: (-item[1], item[0])))
+        actions = ", ".join(
+            f"{_label(a)} {n}" for a, n in sorted(t.actions.items(), key=lambda item: (-item[1], item[0]))
+        )
         rows.append([_label(t.source), _label(t.target), f"{t.frequency:,}", actions])
     return table(["from", "to", "frequency", "user actions"], rows)
 
 
 def conversation(trace: Trace, labels: LabelledTrace | None) -> str:
     """A session as a chat, with its labels beside it."""
-    parts = [f'<div class="turn"><div class="bubble agent said">{_capped(trace.greeting, REPLY)}</div></div>'] if trace.greeting else []
+    parts = (
+        [f'<div class="turn"><div class="bubble agent said">{_capped(trace.greeting, REPLY)}</div></div>']
+        if trace.greeting
+        else []
+    )
     for number, turn in enumerate(trace.turns, 1):
         given = labels.turns[number - 1] if labels is not None else None
         action, activity = (_label(given.action), _label(given.activity)) if given else ("", "")
@@ -125,7 +156,9 @@ def conversation(trace: Trace, labels: LabelledTrace | None) -> str:
             f'<div class="bubble agent said{failed}">{said}</div><div>{activity}</div></div>'
         )
     if trace.closing:
-        parts.append(f'<div class="turn"><div class="bubble user said">{_capped(trace.closing, REPLY)}</div><div class="cut">not answered</div></div>')
+        parts.append(
+            f'<div class="turn"><div class="bubble user said">{_capped(trace.closing, REPLY)}</div><div class="cut">not answered</div></div>'
+        )
     return "".join(parts)
 
 
@@ -137,7 +170,9 @@ def _conversations(traces: Sequence[Trace], labelled: Sequence[LabelledTrace]) -
         for trace in traces[:CONVERSATIONS]
     )
     more = len(traces) - CONVERSATIONS
-    return shown + (f'<p class="cut">{more:,} more conversations stand in visible/traces.jsonl.</p>' if more > 0 else "")
+    return shown + (
+        f'<p class="cut">{more:,} more conversations stand in visible/traces.jsonl.</p>' if more > 0 else ""
+    )
 
 
 def page(title: str, body: str) -> str:
@@ -185,7 +220,8 @@ def mining_report(
     by_id = {trace.id: trace for trace in traces}
     counted = Counter(f.reason for f in failures)
     left_out = table(
-        ["what", "stage", "reason", "detail"], [[text(f.id), text(f.stage), text(f.reason), text(f.detail)] for f in failures]
+        ["what", "stage", "reason", "detail"],
+        [[text(f.id), text(f.stage), text(f.reason), text(f.detail)] for f in failures],
     )
     left_line = ", ".join(f"{n} {text(reason)}" for reason, n in sorted(counted.items()))
     body = [

@@ -26,7 +26,9 @@ def highlighted(said: str, quotes: Sequence[str], most: int = report.REPLY) -> s
             parts += [report.text(shown[at:start]), f"<mark>{report.text(shown[start:end])}</mark>"]
             at = end
     parts.append(report.text(shown[at:]))
-    return "".join(parts) + (f' <span class="cut">[{len(said) - most:,} more characters]</span>' if len(said) > most else "")
+    return "".join(parts) + (
+        f' <span class="cut">[{len(said) - most:,} more characters]</span>' if len(said) > most else ""
+    )
 
 
 def verdict_table(verdicts: Sequence[Verdict], tests: Mapping[str, Test], failures: Sequence[Failure]) -> str:
@@ -45,11 +47,20 @@ def verdict_table(verdicts: Sequence[Verdict], tests: Mapping[str, Test], failur
 
 def one_test(test: Test, run: TestRun | None, verdict: Verdict | None, failure: Failure | None) -> str:
     """A test with its run, judged criteria and marked evidence."""
-    ended = MARKS[verdict.verdict] if verdict else f"error: {failure.reason}" if failure else "not run" if test.enabled else "disabled"
+    ended = (
+        MARKS[verdict.verdict]
+        if verdict
+        else f"error: {failure.reason}"
+        if failure
+        else "not run"
+        if test.enabled
+        else "disabled"
+    )
     about = ", ".join(filter(None, [test.kind, test.boundary, test.perturbation, test.target]))
     decided = verdict.decisions if verdict else {}
     criteria = "".join(
-        f"<li>{report.text(c.kind)}: {report.text(c.text)} <b>{report.text(decided.get(c.id, '–'))}</b></li>" for c in test.criteria
+        f"<li>{report.text(c.kind)}: {report.text(c.text)} <b>{report.text(decided.get(c.id, '–'))}</b></li>"
+        for c in test.criteria
     )
     quotes: Sequence[Quote] = verdict.quotes if verdict else ()
     turns = []
@@ -69,7 +80,11 @@ def one_test(test: Test, run: TestRun | None, verdict: Verdict | None, failure: 
 
 
 def tests_section(
-    tests: Sequence[Test], runs: Sequence[TestRun], verdicts: Sequence[Verdict], failures: Sequence[Failure], most: int = 300
+    tests: Sequence[Test],
+    runs: Sequence[TestRun],
+    verdicts: Sequence[Verdict],
+    failures: Sequence[Failure],
+    most: int = 300,
 ) -> str:
     """Plan and verdicts, failing tests first."""
     by_id = {test.id: test for test in tests}
@@ -84,5 +99,7 @@ def tests_section(
 
     shown = sorted(tests, key=rank)[:most]
     listed = "".join(one_test(t, run_of.get(t.id), verdict_of.get(t.id), failure_of.get(t.id)) for t in shown)
-    more = f'<p class="cut">{len(tests) - most:,} more tests stand in visible/plan.jsonl.</p>' if len(tests) > most else ""
+    more = (
+        f'<p class="cut">{len(tests) - most:,} more tests stand in visible/plan.jsonl.</p>' if len(tests) > most else ""
+    )
     return "<h2>Tests</h2>" + verdict_table(verdicts, by_id, failures) + listed + more

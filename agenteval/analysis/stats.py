@@ -329,8 +329,15 @@ def bootstrap_interval(
         return Interval(estimate, estimate, estimate)
     from scipy.stats import bootstrap
 
-    result = bootstrap((sample,), lambda x: measure(x), vectorized=False, confidence_level=level,
-                       n_resamples=resamples, method="percentile", rng=np.random.default_rng(seed))
+    result = bootstrap(
+        (sample,),
+        lambda x: measure(x),
+        vectorized=False,
+        confidence_level=level,
+        n_resamples=resamples,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    )
     return Interval(estimate, float(result.confidence_interval.low), float(result.confidence_interval.high))
 
 

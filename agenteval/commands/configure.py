@@ -69,7 +69,9 @@ def settings(config: Path | None, options: dict[str, Any]) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{where}: {first['msg']}, got {first['input']!r}; known: {', '.join(Settings.model_fields)}") from error
+        raise UsageError(
+            f"{where}: {first['msg']}, got {first['input']!r}; known: {', '.join(Settings.model_fields)}"
+        ) from error
 
 
 def _read(config: Path) -> dict[str, Any]:
@@ -78,7 +80,9 @@ def _read(config: Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(config.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--config {config}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})") from error
+        raise UsageError(
+            f"--config {config}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})"
+        ) from error
     except yaml.YAMLError as error:
         raise UsageError(f"--config {config}: no valid YAML: {str(error).splitlines()[0]}") from error
     if not isinstance(values, dict):

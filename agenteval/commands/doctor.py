@@ -82,7 +82,11 @@ def _drawing() -> Check:
     try:
         picture = draw_all(mine_log(Log(["ask", "done"], ["open", "yes"], [2], [False])), ("png",))["png"]
     except Exception as error:
-        return Check("drawing", False, f"pygraphviz cannot draw ({type(error).__name__}: {error}); install pygraphviz 2 or newer from a wheel")
+        return Check(
+            "drawing",
+            False,
+            f"pygraphviz cannot draw ({type(error).__name__}: {error}); install pygraphviz 2 or newer from a wheel",
+        )
     return Check("drawing", picture.startswith(b"\x89PNG"), f"pygraphviz {metadata.version('pygraphviz')} draws")
 
 
@@ -90,12 +94,18 @@ def _kernel() -> Check:
     from jupyter_client.kernelspec import KernelSpecManager
 
     found = "python3" in KernelSpecManager().find_kernel_specs()
-    return Check("kernel", found, "the notebook kernel python3 is there" if found else "no kernel python3: pip install ipykernel")
+    return Check(
+        "kernel", found, "the notebook kernel python3 is there" if found else "no kernel python3: pip install ipykernel"
+    )
 
 
 def _widgets() -> Check:
     path = Path(sys.prefix, "share/jupyter/labextensions/anywidget")
-    return Check("widgets", path.is_dir(), "JupyterLab knows anywidget" if path.is_dir() else "no labextension anywidget: pip install anywidget")
+    return Check(
+        "widgets",
+        path.is_dir(),
+        "JupyterLab knows anywidget" if path.is_dir() else "no labextension anywidget: pip install anywidget",
+    )
 
 
 def _key() -> Check:
@@ -103,10 +113,18 @@ def _key() -> Check:
     if "OPENAI_API_KEY" not in known:
         return Check("key", None, "OPENAI_API_KEY is not set; the offline profile needs none")
     models = "AGENTEVAL_MODEL" in known or "AGENTEVAL_TESTER_MODEL" in known
-    return Check("key", models or None, "OPENAI_API_KEY is set" + ("" if models else ", AGENTEVAL_MODEL is not: no model is chosen for you"))
+    return Check(
+        "key",
+        models or None,
+        "OPENAI_API_KEY is set" + ("" if models else ", AGENTEVAL_MODEL is not: no model is chosen for you"),
+    )
 
 
 def _disk() -> Check:
     free = shutil.disk_usage(Path.cwd()).free / 1e9
     writable = os.access(Path.cwd(), os.W_OK)
-    return Check("disk", writable and free > 0.2, f"{free:.1f} GB free in the working folder" + ("" if writable else ", but it is not writable"))
+    return Check(
+        "disk",
+        writable and free > 0.2,
+        f"{free:.1f} GB free in the working folder" + ("" if writable else ", but it is not writable"),
+    )

@@ -106,7 +106,9 @@ def _read(run: Run, path: Path, format: str | None, limit: int | None, progress:
     return {"files": len(files(path)), "conversations": len(imported.traces), "merged_user_messages": imported.merged}
 
 
-def estimate(source: str, *, format: str | None, profile: str, profiles: Path | None, limit: int | None) -> dict[str, Any]:
+def estimate(
+    source: str, *, format: str | None, profile: str, profiles: Path | None, limit: int | None
+) -> dict[str, Any]:
     """What `mine` would do (`--dry-run`): conversations, calls and tokens; nothing is written and nobody is asked."""
     chosen = load(profile, profiles)
     imported = import_transcripts(locate(source), format, limit=limit)

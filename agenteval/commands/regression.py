@@ -24,7 +24,9 @@ def read_plan(file: Path) -> list[Test]:
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise RunFolderError(f"--plan {file}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})") from error
+        raise RunFolderError(
+            f"--plan {file}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})"
+        ) from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -35,7 +37,9 @@ def read_plan(file: Path) -> list[Test]:
         except (ValueError, AttributeError) as error:
             raise RunFolderError(f"{where}: no JSON object; every line is one test") from error
         if schema != SCHEMA:
-            raise RunFolderError(f"{where}: has schema {schema}, this version reads {SCHEMA}; use the agenteval that wrote it")
+            raise RunFolderError(
+                f"{where}: has schema {schema}, this version reads {SCHEMA}; use the agenteval that wrote it"
+            )
         try:
             test = Test.model_validate(record)
         except ValidationError as error:
@@ -44,7 +48,9 @@ def read_plan(file: Path) -> list[Test]:
         if any(test.id == other.id for other in tests):
             raise RunFolderError(f"{where}: the id {test.id} is there already; give the copy another")
         if test.target and known is not None and test.target not in known:
-            raise RunFolderError(f"{where}: unknown target {test.target!r}; the targets stand in {file.with_name('targets.jsonl').name}")
+            raise RunFolderError(
+                f"{where}: unknown target {test.target!r}; the targets stand in {file.with_name('targets.jsonl').name}"
+            )
         tests.append(test)
     if not tests:
         raise RunFolderError(f"--plan {file}: holds no test")

@@ -27,7 +27,9 @@ R = TypeVar("R", bound=BaseModel)
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _BLOCK = re.compile(r"```json (\w+)\n(.*)\n```")
 # Fence and tag characters, and everything invisible or direction-changing.
-_UNSAFE = re.compile("[`<>\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+_UNSAFE = re.compile(
+    "[`<>\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -96,7 +98,13 @@ def ask(
     failure: ModelError | None = None
     for attempt in (0, 1):
         request = Request(
-            role=role, messages=(message,), reply=reply, seed=seed, max_tokens=max_tokens, repetition=repetition, attempt=attempt
+            role=role,
+            messages=(message,),
+            reply=reply,
+            seed=seed,
+            max_tokens=max_tokens,
+            repetition=repetition,
+            attempt=attempt,
         )
         try:
             completion = model.complete(request)
@@ -104,13 +112,17 @@ def ask(
                 raise ModelRefused(f"{completion.model} declined: {completion.text[:200]!r}")
             if completion.finish == "length":
                 max_tokens = 2 * (max_tokens or completion.usage.output or 4096)
-                raise CutOff(f"the answer of {completion.model} ended at the token cap ({completion.usage.output} tokens)")
+                raise CutOff(
+                    f"the answer of {completion.model} ended at the token cap ({completion.usage.output} tokens)"
+                )
             answer = parse(completion.text, reply)
             if check is not None:
                 try:
                     check(answer)
                 except ValueError as error:
-                    raise ReplyInvalid(f"the answer of {completion.model} does not fit the question: {error}", completion.text) from error
+                    raise ReplyInvalid(
+                        f"the answer of {completion.model} does not fit the question: {error}", completion.text
+                    ) from error
             return answer
         except (ReplyInvalid, CutOff) as error:
             failure = error

@@ -49,7 +49,9 @@ class CallStore:
                 connection.execute(_TABLE)
                 connection.execute("CREATE INDEX IF NOT EXISTS by_question ON calls (question)")
             except (sqlite3.Error, OSError) as error:
-                raise StoreError(f"cannot open the call store {self.path}: {error}. Name another with --store") from error
+                raise StoreError(
+                    f"cannot open the call store {self.path}: {error}. Name another with --store"
+                ) from error
             self._local.connection = connection
         return connection
 
@@ -103,7 +105,9 @@ class Replay:
             if self.model is not None:
                 found = {name: c for name, c in found.items() if name == self.model}
             if len(found) > 1:
-                raise NotRecorded(f"{self.store.path} holds answers of {', '.join(sorted(found))}; name one in the profile (model:)")
+                raise NotRecorded(
+                    f"{self.store.path} holds answers of {', '.join(sorted(found))}; name one in the profile (model:)"
+                )
             if found:
                 return next(iter(found.values()))
         raise NotRecorded(

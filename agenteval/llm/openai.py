@@ -21,7 +21,9 @@ _FORMATS = ("json_schema", "json_object", "prompt")
 _CAPS = ("max_tokens", "max_completion_tokens")
 _LONGEST_PAUSE = 120.0
 
-_CONTEXT = re.compile(r"context.?length|context window|maximum context|too many tokens|prompt is too long", re.IGNORECASE)
+_CONTEXT = re.compile(
+    r"context.?length|context window|maximum context|too many tokens|prompt is too long", re.IGNORECASE
+)
 _FORMAT = re.compile(r"response_format|json_schema|json_object|structured output|json mode", re.IGNORECASE)
 
 
@@ -65,7 +67,12 @@ class OpenAIModel:
         self.timeout = timeout
         self.retries = retries
         self.limiter = limiter or Limiter()
-        self.negotiated: dict[str, Any] = {"format": "json_schema", "cap": "max_tokens", "dropped": [], **(negotiated or {})}
+        self.negotiated: dict[str, Any] = {
+            "format": "json_schema",
+            "cap": "max_tokens",
+            "dropped": [],
+            **(negotiated or {}),
+        }
         self._key = key
         self._client = client
         self._random = random.Random()
@@ -94,19 +101,31 @@ class OpenAIModel:
                     raise ModelRejected(f"{self._where()} says the quota is used up: {_said(error)}") from error
                 pause = _pause(error, failures, self._random)
                 self.limiter.refused(pause)
-                failures = self._again(failures, ModelRateLimited(f"{self._where()} still refuses after {failures + 1} tries: {_said(error)}"), 0)
+                failures = self._again(
+                    failures,
+                    ModelRateLimited(f"{self._where()} still refuses after {failures + 1} tries: {_said(error)}"),
+                    0,
+                )
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 if _code(error) == "context_length_exceeded" or _CONTEXT.search(_said(error)):
-                    raise ContextOverflow(f"{self._where()} takes no prompt of about {request.size()} tokens: {_said(error)}") from error
+                    raise ContextOverflow(
+                        f"{self._where()} takes no prompt of about {request.size()} tokens: {_said(error)}"
+                    ) from error
                 if not self._give_way(error, parameters):
-                    raise ModelRejected(f"{self._where()} rejects the call ({error.status_code}): {_said(error)}") from error
+                    raise ModelRejected(
+                        f"{self._where()} rejects the call ({error.status_code}): {_said(error)}"
+                    ) from error
             except (openai.InternalServerError, openai.APIConnectionError, openai.ConflictError) as error:
                 failures = self._failed(failures, error, _said(error))
             except openai.APIStatusError as error:
                 if error.status_code == 408:
                     failures = self._failed(failures, error, _said(error))
                     continue
-                hint = {401: "check the key", 403: "check the key's rights", 404: "check the model's name and the base URL"}
+                hint = {
+                    401: "check the key",
+                    403: "check the key's rights",
+                    404: "check the model's name and the base URL",
+                }
                 way = hint.get(error.status_code, "check the profile")
                 raise ModelRejected(f"{self._where()} answers {error.status_code}: {_said(error)}; {way}") from error
             except (json.JSONDecodeError, _Unusable) as error:
@@ -126,7 +145,9 @@ class OpenAIModel:
                 body = {"name": request.role, "schema": schema, "strict": True}
                 parameters["response_format"] = {"type": "json_schema", "json_schema": body}
             else:
-                text = "Answer with one JSON object that fits this JSON schema, and nothing else:\n" + json.dumps(schema, sort_keys=True)
+                text = "Answer with one JSON object that fits this JSON schema, and nothing else:\n" + json.dumps(
+                    schema, sort_keys=True
+                )
                 messages.append({"role": "user", "content": text})
                 if self.negotiated["format"] == "json_object":
                     parameters["response_format"] = {"type": "json_object"}
@@ -200,7 +221,11 @@ def _said(error: Any) -> str:
     cause = error.__cause__
     text = str(text or getattr(error, "message", None) or error)
     if cause is not None and text in ("Connection error.", "Request timed out."):
-        text = f"{text.rstrip('.')} ({type(cause).__name__}: {cause})" if str(cause) else f"{text.rstrip('.')} ({type(cause).__name__})"
+        text = (
+            f"{text.rstrip('.')} ({type(cause).__name__}: {cause})"
+            if str(cause)
+            else f"{text.rstrip('.')} ({type(cause).__name__})"
+        )
     return text.strip().replace("\n", " ")[:300]
 
 
@@ -233,7 +258,8 @@ def _usage(answer: Any, request: Request, text: str) -> Usage:
     hidden = getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)
     cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
     return Usage(
-        input=usage.prompt_tokens, cached=cached or 0, output=getattr(usage, "completion_tokens", 0) or 0, reasoning=hidden or 0
+        input=usage.prompt_tokens,
+        cached=cached or 0,
+        output=getattr(usage, "completion_tokens", 0) or 0,
+        reasoning=hidden or 0,
     )
-
-

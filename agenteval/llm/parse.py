@@ -43,7 +43,9 @@ def parse(text: str, reply: type[R]) -> R:
             if first["type"] != "json_invalid":
                 where = ".".join(map(str, first["loc"])) or "reply"
                 problem = f"{where}: {first['msg']}"
-    raise ReplyInvalid(f"the answer does not fit {reply.__module__.rpartition('.')[2]}.{reply.__name__}: {problem}", raw=text)
+    raise ReplyInvalid(
+        f"the answer does not fit {reply.__module__.rpartition('.')[2]}.{reply.__name__}: {problem}", raw=text
+    )
 
 
 def _candidates(text: str) -> Iterator[str]:

@@ -172,4 +172,6 @@ class Budgeted:
         }
         for what, (have, cap, flag) in spent.items():
             if cap is not None and have is not None and have >= cap:
-                raise BudgetReached(f"budget reached: {have:g} of {cap:g} {what}. All results are kept; raise {flag} to go on")
+                raise BudgetReached(
+                    f"budget reached: {have:g} of {cap:g} {what}. All results are kept; raise {flag} to go on"
+                )

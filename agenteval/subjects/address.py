@@ -74,7 +74,10 @@ def _scripted(address: str, rest: str, seed: int) -> Subject:
         raise UsageError(f"subject {address!r}: unknown option {sorted(unknown)[0]!r}; expected wording or fault")
     open_scripted(domain, seed=seed, **options)
     return Subject(
-        address, lambda: open_scripted(domain, seed=seed, **options), Brief.model_validate(brief(domain)), log_of=lambda chat: chat.log
+        address,
+        lambda: open_scripted(domain, seed=seed, **options),
+        Brief.model_validate(brief(domain)),
+        log_of=lambda chat: chat.log,
     )
 
 
@@ -87,7 +90,9 @@ def _python(address: str, rest: str) -> Subject:
     try:
         factory: Any = getattr(importlib.import_module(module_name), name)
     except ImportError as error:
-        raise UsageError(f"subject {address!r}: cannot import {module_name} ({error}); is it installed, or in this folder?") from error
+        raise UsageError(
+            f"subject {address!r}: cannot import {module_name} ({error}); is it installed, or in this folder?"
+        ) from error
     except AttributeError as error:
         raise UsageError(f"subject {address!r}: {module_name} has no {name}") from error
     if not callable(factory):

@@ -1,16 +1,16 @@
 """A chat service over HTTP, described by a YAML file::
 
-    url: http://127.0.0.1:8080/chat
-    body: {text: "{message}", conversation: "{session}"}
-    reply: answer.text               # dotted path in the JSON answer
-    session: conversation_id         # optional: where the answer gives the id to use from then on
-    headers: {Authorization: "Bearer ${CHAT_TOKEN}"}
-    timeout: 30
-    reset:                           # optional: called at the start of each session
-      url: http://127.0.0.1:8080/new
-      body: {}
-      session: id
-      reply: greeting
+url: http://127.0.0.1:8080/chat
+body: {text: "{message}", conversation: "{session}"}
+reply: answer.text               # dotted path in the JSON answer
+session: conversation_id         # optional: where the answer gives the id to use from then on
+headers: {Authorization: "Bearer ${CHAT_TOKEN}"}
+timeout: 30
+reset:                           # optional: called at the start of each session
+  url: http://127.0.0.1:8080/new
+  body: {}
+  session: id
+  reply: greeting
 """
 
 from __future__ import annotations

@@ -43,7 +43,9 @@ def open_openai(file: Path) -> tuple[Callable[[], ModelChat], tuple[str, ...]]:
     settings = read_settings(file, Settings)
     key = environment().get(settings.key_env)
     if key is None:
-        raise UsageError(f"subject file {file}: no key: set the environment variable {settings.key_env} (or put it into .env)")
+        raise UsageError(
+            f"subject file {file}: no key: set the environment variable {settings.key_env} (or put it into .env)"
+        )
     clients: list[Any] = []
 
     def make() -> ModelChat:
@@ -51,7 +53,9 @@ def open_openai(file: Path) -> tuple[Callable[[], ModelChat], tuple[str, ...]]:
 
         if not clients:
             clients.append(
-                openai.OpenAI(api_key=key, base_url=settings.base_url, timeout=settings.timeout, max_retries=settings.retries)
+                openai.OpenAI(
+                    api_key=key, base_url=settings.base_url, timeout=settings.timeout, max_retries=settings.retries
+                )
             )
         return ModelChat(settings, clients[0])
 

@@ -28,7 +28,9 @@ def read_settings(file: Path, kind: type[R]) -> R:
     try:
         data = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"subject file {file}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})") from error
+        raise UsageError(
+            f"subject file {file}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})"
+        ) from error
     except yaml.YAMLError as error:
         raise UsageError(f"subject file {file}: no valid YAML: {str(error).splitlines()[0]}") from error
     try:
@@ -36,7 +38,9 @@ def read_settings(file: Path, kind: type[R]) -> R:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "file"
-        raise UsageError(f"subject file {file}: {where}: {first['msg']}; known fields: {', '.join(kind.model_fields)}") from error
+        raise UsageError(
+            f"subject file {file}: {where}: {first['msg']}; known fields: {', '.join(kind.model_fields)}"
+        ) from error
 
 
 def with_variables(values: dict[str, str], file: Path) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -46,7 +50,9 @@ def with_variables(values: dict[str, str], file: Path) -> tuple[dict[str, str], 
 
     def fill(match: re.Match[str]) -> str:
         if match[1] not in known:
-            raise UsageError(f"subject file {file}: needs the environment variable {match[1]}; set it (or put it into .env)")
+            raise UsageError(
+                f"subject file {file}: needs the environment variable {match[1]}; set it (or put it into .env)"
+            )
         used.append(known[match[1]])
         return known[match[1]]
 

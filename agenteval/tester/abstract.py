@@ -124,7 +124,9 @@ class _Pass:
         self.calls += 1
         vocabulary = {"activities": sorted(self.activities), "actions": sorted(self.actions)}
         try:
-            reply = labeller.label(self.model, sessions=[trace_view(t) for t in chunk], vocabulary=vocabulary, seed=self.seed)
+            reply = labeller.label(
+                self.model, sessions=[trace_view(t) for t in chunk], vocabulary=vocabulary, seed=self.seed
+            )
         except (ContextOverflow, CutOff) as error:
             if len(chunk) > 1:
                 half = len(chunk) // 2
@@ -175,13 +177,16 @@ def _merged(labelled: list[LabelledTrace], model: Model, limit: int | None, seed
     """Replace synonyms, activities and actions apart."""
     turns = [turn for trace in labelled for turn in trace.turns]
     renamed = {
-        field: _synonyms([(getattr(t, field), t.summary) for t in turns], model, limit, seed) for field in ("activity", "action")
+        field: _synonyms([(getattr(t, field), t.summary) for t in turns], model, limit, seed)
+        for field in ("activity", "action")
     }
     return [
         trace.model_copy(
             update={
                 "turns": tuple(
-                    turn.model_copy(update={f: names.get(getattr(turn, f), getattr(turn, f)) for f, names in renamed.items()})
+                    turn.model_copy(
+                        update={f: names.get(getattr(turn, f), getattr(turn, f)) for f, names in renamed.items()}
+                    )
                     for turn in trace.turns
                 )
             }

@@ -122,9 +122,23 @@ def discover(
         else:
             plan = _planned(model, brief, past, unit_seed)
         try:
-            trace = walk(open_chat(f"{number:05d}"), brief, model, plan=plan, past=past, number=number, turns=budget.turns, seed=unit_seed, timeout=timeout)
+            trace = walk(
+                open_chat(f"{number:05d}"),
+                brief,
+                model,
+                plan=plan,
+                past=past,
+                number=number,
+                turns=budget.turns,
+                seed=unit_seed,
+                timeout=timeout,
+            )
         except ChatError as error:
-            keep(Round(None, Failure(id=f"{number:05d}", stage="discover", reason=error.reason, detail="no session began")))
+            keep(
+                Round(
+                    None, Failure(id=f"{number:05d}", stage="discover", reason=error.reason, detail="no session began")
+                )
+            )
             continue
         traces[number] = trace
         keep(Round(trace, None))
@@ -166,14 +180,27 @@ def walk(
     earlier = [session_view(trace) for trace in past]
     stop: StopReason = "budget"
     while not session.over:
-        view = {"greeting": excerpt(session.greeting), "turns": [turn_view(n, t) for n, t in enumerate(session.turns, 1)]}
+        view = {
+            "greeting": excerpt(session.greeting),
+            "turns": [turn_view(n, t) for n, t in enumerate(session.turns, 1)],
+        }
         asked = {**plan._asdict(), "turns_left": turns - len(session.turns)}
         reply = problem = None
         for repetition in (0, 1):
             reply = driver.drive(
-                model, plan=asked, brief=brief, earlier=earlier, conversation=view, repetition=repetition, seed=seed + len(session.turns)
+                model,
+                plan=asked,
+                brief=brief,
+                earlier=earlier,
+                conversation=view,
+                repetition=repetition,
+                seed=seed + len(session.turns),
             )
-            problem = None if reply.done and not reply.message.strip() else fault(reply.message, session.turns, session.greeting)
+            problem = (
+                None
+                if reply.done and not reply.message.strip()
+                else fault(reply.message, session.turns, session.greeting)
+            )
             if problem is None:
                 break
         if problem is not None:

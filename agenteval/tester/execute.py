@@ -60,12 +60,19 @@ def run_test(
     sent: list[int] = []
     stop: StopReason = "budget"
     while not session.over:
-        turns = [{**turn_view(n, t), "step": step} for n, (t, step) in enumerate(zip(session.turns, sent, strict=True), 1)]
+        turns = [
+            {**turn_view(n, t), "step": step} for n, (t, step) in enumerate(zip(session.turns, sent, strict=True), 1)
+        ]
         view = {"greeting": excerpt(session.greeting), "turns": turns}
         asked = {"goal": test.goal, "steps": steps, "turns_left": test.budget - len(session.turns)}
         for attempt in (0, 1):
             reply = runner.run(
-                model, test=asked, brief=brief, conversation=view, repetition=2 * repetition + attempt, seed=unit_seed + len(sent)
+                model,
+                test=asked,
+                brief=brief,
+                conversation=view,
+                repetition=2 * repetition + attempt,
+                seed=unit_seed + len(sent),
             )
             finished = reply.done and not reply.message.strip()
             planned = reply.step > 0 and folded(reply.message) == folded(test.steps[reply.step - 1].text)
@@ -96,7 +103,12 @@ def run_test(
     routed = [step for step, turn in zip(sent, session.turns, strict=True) if step and test.steps[step - 1].part == "route"
               and folded(turn.user) == folded(test.steps[step - 1].text)]  # fmt: skip
     return TestRun(
-        id=run_id(test, repetition), test=test.id, repetition=repetition, trace=trace, perturbed=perturbed, replayed=len(set(routed))
+        id=run_id(test, repetition),
+        test=test.id,
+        repetition=repetition,
+        trace=trace,
+        perturbed=perturbed,
+        replayed=len(set(routed)),
     )
 
 
@@ -159,7 +171,13 @@ def verdict_of(test: Test, run: TestRun, decisions: Sequence[judge_role.Decision
     else:
         verdict, reason = "pass", "all_met"
     return Verdict(
-        id=run.id, test=test.id, repetition=run.repetition, verdict=verdict, reason=reason, decisions=settled, quotes=tuple(quotes)
+        id=run.id,
+        test=test.id,
+        repetition=run.repetition,
+        verdict=verdict,
+        reason=reason,
+        decisions=settled,
+        quotes=tuple(quotes),
     )
 
 
@@ -173,7 +191,9 @@ def stands(quote: str, turn: int, turns: Sequence[Turn], greeting: str = "") -> 
         return False
     if turn == 0:
         return folded(quote) in folded(greeting)
-    return 1 <= turn <= len(turns) and any(folded(quote) in folded(t) for t in (turns[turn - 1].agent, turns[turn - 1].user))
+    return 1 <= turn <= len(turns) and any(
+        folded(quote) in folded(t) for t in (turns[turn - 1].agent, turns[turn - 1].user)
+    )
 
 
 def execute(
@@ -213,11 +233,15 @@ def execute(
         except ChatError as error:
             return Outcome(None, None, Failure(id=id, stage="run", reason=error.reason, detail="no session began"))
         except (ReplyInvalid, CutOff, ModelRefused) as error:
-            return Outcome(None, None, Failure(id=id, stage="run", reason=error.reason, detail="the runner gave no usable answer"))
+            return Outcome(
+                None, None, Failure(id=id, stage="run", reason=error.reason, detail="the runner gave no usable answer")
+            )
         try:
             return Outcome(run, judge_run(test, run, judge, seed=seed), None)
         except (ReplyInvalid, CutOff, ModelRefused) as error:
-            return Outcome(run, None, Failure(id=id, stage="judge", reason=error.reason, detail="the judge gave no usable answer"))
+            return Outcome(
+                run, None, Failure(id=id, stage="judge", reason=error.reason, detail="the judge gave no usable answer")
+            )
 
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
         waiting = iter(units)

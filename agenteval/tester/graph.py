@@ -47,7 +47,13 @@ class Counts(NamedTuple):
 
 
 def count(
-    activities: np.ndarray, actions: np.ndarray, lengths: np.ndarray, cut: np.ndarray, *, n_activities: int, n_actions: int
+    activities: np.ndarray,
+    actions: np.ndarray,
+    lengths: np.ndarray,
+    cut: np.ndarray,
+    *,
+    n_activities: int,
+    n_actions: int,
 ) -> Counts:
     """Algorithm 1 over integer codes.
 
@@ -106,7 +112,9 @@ def count(
         frequency = table[found]
     else:
         found, frequency = np.unique(key, return_counts=True)
-    edges = np.stack((found // (n_activities * n_actions), found // n_actions % n_activities, found % n_actions), axis=1)
+    edges = np.stack(
+        (found // (n_activities * n_actions), found // n_actions % n_activities, found % n_actions), axis=1
+    )
     return Counts(
         support=np.bincount(activities, minlength=n_activities),
         edges=edges,
@@ -158,7 +166,8 @@ def mine_log(log: Log) -> Graph:
     return Graph(
         states=tuple(State(id=name, support=int(s)) for name, s in zip(names, counts.support, strict=True)),
         transitions=tuple(
-            Transition(source=names[s], target=names[t], frequency=sum(by.values()), actions=by) for (s, t), by in drivers.items()
+            Transition(source=names[s], target=names[t], frequency=sum(by.values()), actions=by)
+            for (s, t), by in drivers.items()
         ),
         entries=named(counts.entries),
         ends=named(counts.ends),

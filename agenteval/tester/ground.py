@@ -58,7 +58,12 @@ def concrete(text: str) -> list[str]:
 
 
 def ground(
-    draft: functional.Draft | boundary.Draft, *, traces: Mapping[str, Trace], brief: Brief, arm: str = "", target: str = ""
+    draft: functional.Draft | boundary.Draft,
+    *,
+    traces: Mapping[str, Trace],
+    brief: Brief,
+    arm: str = "",
+    target: str = "",
 ) -> Test | Drop:
     """Check a draft and make it a test.
 
@@ -117,7 +122,9 @@ def _stands(source: Source, traces: Mapping[str, Trace], brief: Brief) -> bool:
     if not value:
         return False
     if source.origin == "brief":
-        return 0 <= source.seed < len(brief.seeds) and any(value in folded(v) for v in brief.seeds[source.seed].values())
+        return 0 <= source.seed < len(brief.seeds) and any(
+            value in folded(v) for v in brief.seeds[source.seed].values()
+        )
     if source.origin == "turn":
         text = _turn_text(traces[source.session], source.turn) if source.session in traces else None
         return text is not None and value in text
@@ -172,13 +179,19 @@ def _values(
             if not any(folded(value) in c or c in folded(value) for c in cited):
                 return Drop("value_uncited", f"{value!r} in {text[:80]!r}")
     for golden in draft.golden:
-        text = traces[draft.session].turns[golden.turn - 1].agent if 1 <= golden.turn <= len(traces[draft.session].turns) else ""
+        text = (
+            traces[draft.session].turns[golden.turn - 1].agent
+            if 1 <= golden.turn <= len(traces[draft.session].turns)
+            else ""
+        )
         if golden.session != draft.session or folded(golden.value) not in folded(text):
             return Drop("golden_not_found", f"{golden.name} {golden.value!r}")
     return None
 
 
-def _test(draft: functional.Draft | boundary.Draft, trace: Trace, values: tuple[Source, ...], arm: str, target: str) -> Test:
+def _test(
+    draft: functional.Draft | boundary.Draft, trace: Trace, values: tuple[Source, ...], arm: str, target: str
+) -> Test:
     steps = []
     before = trace.greeting
     for step in draft.steps:
@@ -186,8 +199,12 @@ def _test(draft: functional.Draft | boundary.Draft, trace: Trace, values: tuple[
         if step.turn:
             before = trace.turns[step.turn - 2].agent if step.turn > 1 else trace.greeting
         steps.append(Step(text=step.text, part=part, expects=excerpt(before, EXPECTS) if part == "route" else ""))
-    criteria = [Criterion(id=f"s{n}", kind="success", text=text) for n, text in enumerate(draft.success, 1) if text.strip()]
-    criteria += [Criterion(id=f"f{n}", kind="failure", text=text) for n, text in enumerate(draft.failure, 1) if text.strip()]
+    criteria = [
+        Criterion(id=f"s{n}", kind="success", text=text) for n, text in enumerate(draft.success, 1) if text.strip()
+    ]
+    criteria += [
+        Criterion(id=f"f{n}", kind="failure", text=text) for n, text in enumerate(draft.failure, 1) if text.strip()
+    ]
     kind = "boundary" if isinstance(draft, boundary.Draft) else "functional"
     content = {
         "kind": kind, "goal": draft.goal, "steps": tuple(steps), "criteria": tuple(criteria), "budget": len(steps) + EXTRA_TURNS,

@@ -45,7 +45,13 @@ class Synthesis(NamedTuple):
 
 
 def functional_tests(
-    traces: Sequence[Trace], brief: Brief, model: Model, *, most: int = MOST, seed: int = 0, progress: Callable[[int, int], None] = lambda d, t: None
+    traces: Sequence[Trace],
+    brief: Brief,
+    model: Model,
+    *,
+    most: int = MOST,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda d, t: None,
 ) -> Synthesis:
     """Functional tests that replay observed workflows; no graph is read.
 
@@ -61,7 +67,12 @@ def functional_tests(
         batch = min(BATCH, most - len(tests))
         try:
             drafts = functional.write(
-                model, sessions=sessions, brief=brief, accepted=accepted, batch=batch, seed=derive_seed(seed, "functional", calls)
+                model,
+                sessions=sessions,
+                brief=brief,
+                accepted=accepted,
+                batch=batch,
+                seed=derive_seed(seed, "functional", calls),
             )
         except (ReplyInvalid, CutOff, ContextOverflow, ModelRefused) as error:
             generated.append(Generated(len(generated), None, Drop(error.reason, "the writer gave no usable answer")))
@@ -120,24 +131,36 @@ def boundary_tests(
     for number, prompt in enumerate(prompts(arm, traces, labelled, graph, ranked=ranked, seed=seed)):
         if len(generated) >= most or silent > 4 * most:
             break
-        accepted = [{"boundary": t.boundary, "perturbation": t.perturbation, "goal": t.goal, "target": t.target} for t in tests]
+        accepted = [
+            {"boundary": t.boundary, "perturbation": t.perturbation, "goal": t.goal, "target": t.target} for t in tests
+        ]
         try:
             drafts = boundary.write(
                 model, material=prompt.material, sessions=[trace_view(by_id[id]) for id in prompt.sessions], brief=brief,
                 accepted=accepted, batch=1, seed=derive_seed(seed, arm, number),
             )  # fmt: skip
         except (ReplyInvalid, CutOff, ContextOverflow, ModelRefused) as error:
-            generated.append(Generated(len(generated), None, Drop(error.reason, "the writer gave no usable answer"), prompt.target))
+            generated.append(
+                Generated(len(generated), None, Drop(error.reason, "the writer gave no usable answer"), prompt.target)
+            )
             continue
         silent += not drafts
         for draft in drafts[:1]:
-            _take(ground(draft, traces=by_id, brief=brief, arm=arm, target=prompt.target), tests, generated, prompt.target)
+            _take(
+                ground(draft, traces=by_id, brief=brief, arm=arm, target=prompt.target), tests, generated, prompt.target
+            )
         progress(len(generated), most)
     return Synthesis(tuple(tests), tuple(generated))
 
 
 def prompts(
-    arm: Arm, traces: Sequence[Trace], labelled: Sequence[LabelledTrace], graph: Graph, *, ranked: Sequence[Target] = (), seed: int = 0
+    arm: Arm,
+    traces: Sequence[Trace],
+    labelled: Sequence[LabelledTrace],
+    graph: Graph,
+    *,
+    ranked: Sequence[Target] = (),
+    seed: int = 0,
 ) -> Iterator[Prompt]:
     """What the arm shows the writer, one test at a time; the selection is what the ablation compares.
 
@@ -188,5 +211,3 @@ def graph_summary(graph: Graph) -> str:
     lines = [f"{s.id} (seen {s.support} times)" for s in sorted(graph.states, key=lambda s: (-s.support, s.id))]
     lines += [f"{t.source} -> {t.target} ({t.frequency} times, by {', '.join(t.actions)})" for t in graph.transitions]
     return "\n".join(lines)
-
-

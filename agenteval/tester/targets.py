@@ -61,7 +61,9 @@ def targets(graph: Graph, strengths: Mapping[tuple[str, str], float] | None = No
         )  # fmt: skip
 
     found = [target("node", s.id, s.id, s.support, into.get(s.id, {})) for s in graph.states]
-    found += [target("edge", f"{t.source}>{t.target}", t.target, t.frequency, t.actions, t.source) for t in graph.transitions]
+    found += [
+        target("edge", f"{t.source}>{t.target}", t.target, t.frequency, t.actions, t.source) for t in graph.transitions
+    ]
     found += [target("start", state, state, n, {}) for state, n in graph.entries.items()]
     found += [target("end", state, state, n, into.get(state, {})) for state, n in graph.ends.items()]
     return tuple(found)
@@ -98,7 +100,12 @@ def target_view(target: Target, at: Sequence[Place], traces: Mapping[str, Trace]
 
 
 def rank(
-    found: Sequence[Target], model: Model, *, traces: Sequence[Trace], labelled: Sequence[LabelledTrace], seed: int | None = None
+    found: Sequence[Target],
+    model: Model,
+    *,
+    traces: Sequence[Trace],
+    labelled: Sequence[LabelledTrace],
+    seed: int | None = None,
 ) -> tuple[Target, ...]:
     """Score every target's boundary potential and sort: highest first, ties by gate strength, support and id.
 

@@ -43,10 +43,16 @@ def dot(graph: Graph) -> str:
             marks.append("shape=hexagon, gate=true")
         if is_completion(state.id):
             marks.append("peripheries=2, completion=true")
-        marks += [f"{name}={counts[state.id]}" for name, counts in (("entry", graph.entries), ("end", graph.ends)) if state.id in counts]
+        marks += [
+            f"{name}={counts[state.id]}"
+            for name, counts in (("entry", graph.entries), ("end", graph.ends))
+            if state.id in counts
+        ]
         lines.append(f"  {quoted(state.id)} [{', '.join(marks)}];")
     for t in graph.transitions:
-        lines.append(f"  {quoted(t.source)} -> {quoted(t.target)} [frequency={t.frequency}, label={quoted(_actions(t))}];")
+        lines.append(
+            f"  {quoted(t.source)} -> {quoted(t.target)} [frequency={t.frequency}, label={quoted(_actions(t))}];"
+        )
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -69,7 +75,9 @@ def mermaid(graph: Graph) -> str:
     place = {state.id: f"s{number}" for number, state in enumerate(graph.states)}
     lines = ["flowchart TD"]
     for state in graph.states:
-        opening, closing = ("{{", "}}") if is_gate(state.id) else ("[[", "]]") if is_completion(state.id) else ("[", "]")
+        opening, closing = (
+            ("{{", "}}") if is_gate(state.id) else ("[[", "]]") if is_completion(state.id) else ("[", "]")
+        )
         lines.append(f'  {place[state.id]}{opening}"{escaped(state.id)} ({state.support})"{closing}')
     lines += [f"  start((start)) --> {place[state]}" for state in graph.entries]
     lines += [f'  {place[t.source]} -->|"{escaped(_actions(t))}"| {place[t.target]}' for t in graph.transitions]
@@ -84,7 +92,10 @@ def graphml(graph: Graph) -> str:
     G = network(graph)
     for state, data in G.nodes(data=True):
         data.update(
-            gate=is_gate(state), completion=is_completion(state), entries=graph.entries.get(state, 0), ends=graph.ends.get(state, 0)
+            gate=is_gate(state),
+            completion=is_completion(state),
+            entries=graph.entries.get(state, 0),
+            ends=graph.ends.get(state, 0),
         )
     for t in graph.transitions:
         G.edges[t.source, t.target]["actions"] = _NOT_XML.sub("\ufffd", _actions(t))
@@ -103,13 +114,17 @@ def events_csv(labelled: Sequence[LabelledTrace], traces: Sequence[Trace]) -> st
     for labels in labelled:
         for turn, said in zip(labels.turns, by_id[labels.id].turns, strict=True):
             row = [labels.id, turn.turn, turn.activity, turn.action, said.user, said.agent, said.status]
-            writer.writerow([f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in row])
+            writer.writerow(
+                [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in row]
+            )
     return out.getvalue()
 
 
 def xes(labelled: Sequence[LabelledTrace]) -> str:
     """The event log as XES, for process mining tools. Failed turns have no event; there are no times, and none are made up."""
-    log = ElementTree.Element("log", {"xes.version": "1.0", "xes.features": "", "xmlns": "http://www.xes-standard.org/"})
+    log = ElementTree.Element(
+        "log", {"xes.version": "1.0", "xes.features": "", "xmlns": "http://www.xes-standard.org/"}
+    )
     extension = {"name": "Concept", "prefix": "concept", "uri": "http://www.xes-standard.org/concept.xesext"}
     ElementTree.SubElement(log, "extension", extension)
     ElementTree.SubElement(log, "classifier", {"name": "Activity", "keys": "concept:name"})

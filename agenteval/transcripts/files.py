@@ -59,7 +59,9 @@ def locate(address: str) -> Path:
         return path
     path = Path(address)
     if not path.exists():
-        raise FormatError(f"--from {address}: no such file or folder; give a path, or {EXAMPLE}harbour_cycles to try it out")
+        raise FormatError(
+            f"--from {address}: no such file or folder; give a path, or {EXAMPLE}harbour_cycles to try it out"
+        )
     return path
 
 
@@ -67,7 +69,11 @@ def files(path: Path) -> list[Path]:
     """The file itself, or every file below the folder in sorted order."""
     if path.is_file():
         return [path]
-    return sorted(p for p in path.rglob("*") if p.is_file() and not any(part.startswith(".") for part in p.relative_to(path).parts))
+    return sorted(
+        p
+        for p in path.rglob("*")
+        if p.is_file() and not any(part.startswith(".") for part in p.relative_to(path).parts)
+    )
 
 
 def read(path: Path, format: str | None = None) -> Iterator[Conversation | Failure]:
@@ -238,7 +244,11 @@ def _from_torn(text: str, name: str, format: str | None) -> Iterator[Conversatio
         return
     for index, item in enumerate(items):
         yield _conversation(item, f"{name}#{index}", format or kind)
-    yield _failure(f"{name}#{len(items)}", "truncated", f"the file ends inside conversation {len(items) + 1}; the {len(items)} before it were read")
+    yield _failure(
+        f"{name}#{len(items)}",
+        "truncated",
+        f"the file ends inside conversation {len(items) + 1}; the {len(items)} before it were read",
+    )
 
 
 def _is_messages(value: Any) -> bool:

@@ -71,5 +71,7 @@ def fingerprint(path: Path) -> str:
     """Hash of the names and contents of the input files."""
     digest = hashlib.sha256()
     for file in files(path):
-        digest.update(file.relative_to(path.parent).as_posix().encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+        digest.update(
+            file.relative_to(path.parent).as_posix().encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest()
+        )
     return digest.hexdigest()[:16]

@@ -119,7 +119,9 @@ def split(conversation: Conversation, position: int) -> Imported | Failure:
     if not turns:
         return Failure(id=conversation.name, stage="read", reason="no_turns", detail="no user utterance was answered")
     stop = "budget" if conversation.cut else "subject_error" if conversation.error else "recorded"
-    trace = Trace(id=id, greeting="\n\n".join(greeting), turns=tuple(turns), closing=closing, stop=stop, source=conversation.name)
+    trace = Trace(
+        id=id, greeting="\n\n".join(greeting), turns=tuple(turns), closing=closing, stop=stop, source=conversation.name
+    )
     return Imported(trace, tools, merged)
 
 
@@ -139,7 +141,12 @@ def _message(message: Any) -> _Said:
         if isinstance(call, dict):
             body = call.get("function") if isinstance(call.get("function"), dict) else call
             arguments = body.get("arguments")
-            calls.append((str(body.get("name", "")), arguments if isinstance(arguments, str) else json.dumps(arguments, sort_keys=True)))
+            calls.append(
+                (
+                    str(body.get("name", "")),
+                    arguments if isinstance(arguments, str) else json.dumps(arguments, sort_keys=True),
+                )
+            )
     return _Said(side, clean(_content(message.get("content"))), calls)
 
 
@@ -172,4 +179,8 @@ def _spoken(message: _Said) -> tuple[str, list[tuple[str, str]], bool]:
             return _content(arguments.get("content") if isinstance(arguments, dict) else arguments), message.calls, True
         return "", [*message.calls, (str(name), json.dumps(arguments, sort_keys=True))], True
     written = [("", body) for body in _TOOL_CALL.findall(message.text)]
-    return _TOOL_CALL.sub("", message.text).strip() if written else message.text, [*message.calls, *written], bool(written)
+    return (
+        _TOOL_CALL.sub("", message.text).strip() if written else message.text,
+        [*message.calls, *written],
+        bool(written),
+    )

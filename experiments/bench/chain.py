@@ -39,7 +39,9 @@ def met(log: list[dict]) -> set[str]:
 def discovery_row(run: Run) -> dict[str, float]:
     """What exploration came across."""
     log = events(run, "discover")
-    done = {(e["id"], e["position"]): e["task"] for e in log if e["event"] == "state" and e.get("change") == "task_done"}
+    done = {
+        (e["id"], e["position"]): e["task"] for e in log if e["event"] == "state" and e.get("change") == "task_done"
+    }
     return {
         "turns": sum(len(t.turns) for t in run.read("traces", Trace)),
         "guards evaluated": len(met(log)),
@@ -67,7 +69,11 @@ def arm_row(run: Run) -> dict[str, float]:
         "guards reached": len(met(log)),
         "guards stressed": len(stressed),
         "route replay rate": replayed / routed if routed else float("nan"),
-        **{f"{kind} {verdict}": verdicts[kind, verdict] for kind in ("functional", "boundary") for verdict in ("pass", "fail", "inconclusive")},
+        **{
+            f"{kind} {verdict}": verdicts[kind, verdict]
+            for kind in ("functional", "boundary")
+            for verdict in ("pass", "fail", "inconclusive")
+        },
     }
 
 
@@ -123,7 +129,11 @@ def main() -> None:
     domain = options.subject.removeprefix("scripted:").partition("?")[0]
     print(f"rules {rules_hash()}; {options.subject} with {len(guards(domain))} guards; seeds 0-{options.seeds - 1}")
 
-    found: dict[str, list[dict[str, float]]] = {"discovery, phase-guided": [], "discovery, naive": [], **{f"arm {arm}": [] for arm in ARMS}}
+    found: dict[str, list[dict[str, float]]] = {
+        "discovery, phase-guided": [],
+        "discovery, naive": [],
+        **{f"arm {arm}": [] for arm in ARMS},
+    }
     drops: dict[str, Counter[str]] = {arm: Counter() for arm in ARMS}
     seconds = []
     for seed in range(options.seeds):
@@ -150,7 +160,9 @@ def main() -> None:
     for arm, counted in drops.items():
         print(f"  {arm:20s} {', '.join(f'{n} {reason}' for reason, n in sorted(counted.items())) or 'none'}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"\nchain with one arm: {statistics.fmean(seconds):.1f} s (12 rounds, up to 50 + 50 tests); peak memory of this process {peak:.0f} MB")
+    print(
+        f"\nchain with one arm: {statistics.fmean(seconds):.1f} s (12 rounds, up to 50 + 50 tests); peak memory of this process {peak:.0f} MB"
+    )
 
 
 if __name__ == "__main__":

@@ -85,8 +85,12 @@ def main() -> None:
     median = {name: statistics.median(values) for name, values in seconds.items()}
     for name, value in median.items():
         print(f"{name:24s} {1000 * value:8.1f} ms")
-    print(f"codes against the loop over integers:   {median['loop over integers'] / median['count over codes']:.1f} times as fast (goal 8)")
-    print(f"strings against the loop over strings:  {median['loop over strings'] / median['mine_log over strings']:.1f} times as fast (goal 1.5)")
+    print(
+        f"codes against the loop over integers:   {median['loop over integers'] / median['count over codes']:.1f} times as fast (goal 8)"
+    )
+    print(
+        f"strings against the loop over strings:  {median['loop over strings'] / median['mine_log over strings']:.1f} times as fast (goal 1.5)"
+    )
 
 
 if __name__ == "__main__":

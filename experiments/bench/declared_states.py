@@ -34,12 +34,24 @@ from agenteval.tester.rules.lexicon import load  # noqa: E402
 from agenteval.tester.rules.text import clean, delexicalise  # noqa: E402
 
 FILES = {
-    "gemini-3-flash_mermaid-v1_even": (".62/.58/.51 [+-.04/.05/.04] (all 114 runs; half of them here)", ".69/.73/.60",
-                                       ".59/.48", "-"),
-    "gpt-5-mini_mermaid-v1": (".33/.17/.22 [.30-.36, .14-.21, .20-.24]", ".42/.35/.32 [.38-.46, .29-.42, .29-.36]",
-                              ".43/.27 [.37-.51, .20-.34]", ".37/.26 [.30-.45, .19-.33]"),
-    "gpt-5-nano_mermaid-v1": (".18/.04/.19 [.13-.23, .01-.08, .17-.23]", ".28/.10/.40 [.21-.35, .02-.19, .35-.45]",
-                              ".56/.26 [.43-.75, .13-.41]", ".36/.21 [.21-.56, .03-.41]"),
+    "gemini-3-flash_mermaid-v1_even": (
+        ".62/.58/.51 [+-.04/.05/.04] (all 114 runs; half of them here)",
+        ".69/.73/.60",
+        ".59/.48",
+        "-",
+    ),
+    "gpt-5-mini_mermaid-v1": (
+        ".33/.17/.22 [.30-.36, .14-.21, .20-.24]",
+        ".42/.35/.32 [.38-.46, .29-.42, .29-.36]",
+        ".43/.27 [.37-.51, .20-.34]",
+        ".37/.26 [.30-.45, .19-.33]",
+    ),
+    "gpt-5-nano_mermaid-v1": (
+        ".18/.04/.19 [.13-.23, .01-.08, .17-.23]",
+        ".28/.10/.40 [.21-.35, .02-.19, .35-.45]",
+        ".56/.26 [.43-.75, .13-.41]",
+        ".36/.21 [.21-.56, .03-.41]",
+    ),
 }
 PAIR_RESAMPLES = 300
 
@@ -93,30 +105,38 @@ def pairs_of(rows: list[list[tuple[str, str]]], self_pairs: bool) -> tuple[set, 
 
 def pair_scores(rows: list[list[tuple[str, str]]], self_pairs: bool) -> tuple[Interval, Interval, str]:
     """Precision and recall of node pairs, each with an interval, and the counts."""
+
     def score(part: list[list[tuple[str, str]]]) -> tuple[float, float]:
         said, true = pairs_of(part, self_pairs)
         hit = len(said & true)
         return hit / len(said) if said else float("nan"), hit / len(true) if true else float("nan")
 
     rng = np.random.default_rng(0)
-    draws = [score([rows[i] for i in sorted(set(rng.integers(len(rows), size=len(rows)).tolist()))])
-             for _ in range(PAIR_RESAMPLES)]
+    draws = [
+        score([rows[i] for i in sorted(set(rng.integers(len(rows), size=len(rows)).tolist()))])
+        for _ in range(PAIR_RESAMPLES)
+    ]
     estimate = score(rows)
     said, true = pairs_of(rows, self_pairs)
-    precision, recall = (percentile_interval(e, d, recentre=True) for e, d in zip(estimate, zip(*draws, strict=True),
-                                                                                 strict=True))
+    precision, recall = (
+        percentile_interval(e, d, recentre=True) for e, d in zip(estimate, zip(*draws, strict=True), strict=True)
+    )
     return precision, recall, f"{len(true)} declared, {len(said)} predicted pairs"
 
 
 def trivial_labels(scored: list[Item]) -> dict[str, list[str]]:
     """Labellers without information: each reply its own label, same delexicalised text, one label."""
     lexicon = load()
-    return {"own label": [str(n) for n in range(len(scored))],
-            "same text": [delexicalise(clean(i.text), lexicon) for i in scored], "one label": ["x"] * len(scored)}
+    return {
+        "own label": [str(n) for n in range(len(scored))],
+        "same text": [delexicalise(clean(i.text), lexicon) for i in scored],
+        "one label": ["x"] * len(scored),
+    }
 
 
-def measure(name: str, sessions: list[dict], prior: tuple[str, str, str, str],
-            labeller: Callable[[list[dict]], dict] = labelled) -> None:
+def measure(
+    name: str, sessions: list[dict], prior: tuple[str, str, str, str], labeller: Callable[[list[dict]], dict] = labelled
+) -> None:
     """Print the four rows of one recording."""
     labels = labeller([{k: s[k] for k in ("id", "greeting", "turns")} for s in sessions])
     scored, fresh = [], []
@@ -133,15 +153,29 @@ def measure(name: str, sessions: list[dict], prior: tuple[str, str, str, str],
 
     def trivial(rows: list[Item]) -> str:
         index = {id(i): n for n, i in enumerate(scored)}
-        return " | ".join("/".join(shown(v.estimate) for v in agreement_intervals(
-            [i._replace(label=values[index[id(i)]]) for i in rows])) for values in plain.values())
+        return " | ".join(
+            "/".join(
+                shown(v.estimate) for v in agreement_intervals([i._replace(label=values[index[id(i)]]) for i in rows])
+            )
+            for values in plain.values()
+        )
 
-    row(f"{name}: label against declared node, V/ARI/B3",
+    row(
+        f"{name}: label against declared node, V/ARI/B3",
         f"{len(scored)} of {replies + greetings} replies have a node ({len(scored) / (replies + greetings):.2f}; "
         f"{len(scored) / replies:.2f} without the greeting); {len({i.truth for i in scored})} nodes / "
-        f"{len({i.label for i in scored})} labels", triple(agreement_intervals(scored)), prior[0], trivial(scored))
-    row("... only replies with a fresh declaration, V/ARI/B3", f"{len(fresh)} replies",
-        triple(agreement_intervals(fresh)), prior[1], trivial(fresh))
+        f"{len({i.label for i in scored})} labels",
+        triple(agreement_intervals(scored)),
+        prior[0],
+        trivial(scored),
+    )
+    row(
+        "... only replies with a fresh declaration, V/ARI/B3",
+        f"{len(fresh)} replies",
+        triple(agreement_intervals(fresh)),
+        prior[1],
+        trivial(fresh),
+    )
 
     def by_session(values: list[str]) -> list[list[tuple[str, str]]]:
         rows: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -149,16 +183,23 @@ def measure(name: str, sessions: list[dict], prior: tuple[str, str, str, str],
             rows[i.session].append((i.truth, value))
         return list(rows.values())
 
-    for self_pairs, title, known in ((True, "node pairs between consecutive replies, P/R", prior[2]),
-                                     (False, "... without self pairs, P/R", prior[3])):
+    for self_pairs, title, known in (
+        (True, "node pairs between consecutive replies, P/R", prior[2]),
+        (False, "... without self pairs, P/R", prior[3]),
+    ):
         p, r, size = pair_scores(by_session([i.label for i in scored]), self_pairs)
         others = []
         for values in plain.values():
             said, true = pairs_of(by_session(values), self_pairs)
             hit = len(said & true)
             others.append(f"{shown(hit / len(said) if said else float('nan'))}/{shown(hit / len(true))}")
-        row(title, size, f"{shown(p.estimate)}/{shown(r.estimate)} [{shown(p.low)}-{shown(p.high)}, "
-            f"{shown(r.low)}-{shown(r.high)}]", known, " | ".join(others))
+        row(
+            title,
+            size,
+            f"{shown(p.estimate)}/{shown(r.estimate)} [{shown(p.low)}-{shown(p.high)}, {shown(r.low)}-{shown(r.high)}]",
+            known,
+            " | ".join(others),
+        )
 
 
 def main() -> int:

@@ -83,19 +83,32 @@ def sgd(data: Path, dev: bool) -> list[dict]:
                 acts.add(f"{action['act']}:{kept}" if kept else action["act"])
             said = {a["act"] for f in user["frames"] for a in f["actions"]}
             intents = sorted({f["state"]["active_intent"] for f in user["frames"]})
-            turns.append({"user": user["utterance"], "agent": system["utterance"],
-                          "acts": " ".join(sorted(acts)), "truth": " ".join(sorted(acts - {"INFORM_COUNT"})),
-                          "user_acts": " ".join(sorted(said)), "user_intent": " ".join(sorted(said) + intents),
-                          "user_truth": " ".join(sorted(said - {"INFORM"}) or sorted(said))})
-        sessions.append({"id": dialogue["dialogue_id"], "greeting": "", "turns": turns,
-                         "group": " ".join(dialogue["services"])})
+            turns.append(
+                {
+                    "user": user["utterance"],
+                    "agent": system["utterance"],
+                    "acts": " ".join(sorted(acts)),
+                    "truth": " ".join(sorted(acts - {"INFORM_COUNT"})),
+                    "user_acts": " ".join(sorted(said)),
+                    "user_intent": " ".join(sorted(said) + intents),
+                    "user_truth": " ".join(sorted(said - {"INFORM"}) or sorted(said)),
+                }
+            )
+        sessions.append(
+            {"id": dialogue["dialogue_id"], "greeting": "", "turns": turns, "group": " ".join(dialogue["services"])}
+        )
     return sessions
 
 
 def star(data: Path, dev: bool, typed: bool) -> list[dict]:
     """Read STAR dialogues of one task; each labelled wizard turn is a turn, with the event's or the typed text."""
-    tasks = sorted({d["Scenario"]["WizardCapabilities"][0]["Task"]
-                    for d in rows_of(data / "star" / "dialogues.jsonl.gz") if not d["Scenario"]["MultiTask"]})
+    tasks = sorted(
+        {
+            d["Scenario"]["WizardCapabilities"][0]["Task"]
+            for d in rows_of(data / "star" / "dialogues.jsonl.gz")
+            if not d["Scenario"]["MultiTask"]
+        }
+    )
     sessions = []
     for dialogue in rows_of(data / "star" / "dialogues.jsonl.gz"):
         task = dialogue["Scenario"]["WizardCapabilities"][0]["Task"]
@@ -120,8 +133,14 @@ def star(data: Path, dev: bool, typed: bool) -> list[dict]:
 
 def airline(data: Path, dev: bool) -> list[dict]:
     """Read the gpt-4o airline runs; each turn also holds the successful ``writes`` since the last user message."""
-    writes = {"book_reservation", "cancel_reservation", "update_reservation_baggages", "update_reservation_flights",
-              "update_reservation_passengers", "send_certificate"}
+    writes = {
+        "book_reservation",
+        "cancel_reservation",
+        "update_reservation_baggages",
+        "update_reservation_flights",
+        "update_reservation_passengers",
+        "send_certificate",
+    }
     sessions = []
     for run, record in enumerate(rows_of(data / "tau-bench-v1" / "airline_gpt-4o_tool-calling_4trials.json.gz")):
         turns, user, done, called = [], "", [], ""
@@ -154,8 +173,11 @@ def items(sessions: list[dict], field: str, truth: Callable[[dict], str], text: 
     found = []
     for batch in [sessions] if one_run else by_group(sessions):
         labels = labelled(batch)
-        found += [Item(s["id"], "all" if one_run else s["group"], truth(t), labels[s["id"], i][field], t[text])
-                  for s in batch for i, t in enumerate(s["turns"])]
+        found += [
+            Item(s["id"], "all" if one_run else s["group"], truth(t), labels[s["id"], i][field], t[text])
+            for s in batch
+            for i, t in enumerate(s["turns"])
+        ]
     return found
 
 
@@ -185,8 +207,13 @@ def agreement_intervals(scored: list[Item]) -> list[Interval]:
 def ratio_intervals(flags: dict[str, list[tuple[bool, bool]]]) -> dict[str, Interval]:
     """Precision, recall and F1 of predicted against true flags, pooled, with intervals over resampled sessions."""
     sessions = sorted(flags)
-    counts = np.array([[sum(t and p for t, p in flags[s]), sum(p for _, p in flags[s]), sum(t for t, _ in flags[s])]
-                       for s in sessions], dtype=float)
+    counts = np.array(
+        [
+            [sum(t and p for t, p in flags[s]), sum(p for _, p in flags[s]), sum(t for t, _ in flags[s])]
+            for s in sessions
+        ],
+        dtype=float,
+    )
     rng = np.random.default_rng(0)
     weights = rng.multinomial(len(sessions), np.full(len(sessions), 1 / len(sessions)), RESAMPLES)
     hit, said, true = (np.vstack([np.ones(len(sessions)), weights]) @ counts).T
@@ -202,8 +229,12 @@ def shown(value: float) -> str:
 
 def triple(intervals: list[Interval]) -> str:
     """Three estimates and their intervals on one line."""
-    return ("/".join(shown(i.estimate) for i in intervals)
-            + " [" + ", ".join(f"{shown(i.low)}-{shown(i.high)}" for i in intervals) + "]")
+    return (
+        "/".join(shown(i.estimate) for i in intervals)
+        + " ["
+        + ", ".join(f"{shown(i.low)}-{shown(i.high)}" for i in intervals)
+        + "]"
+    )
 
 
 def trivial(scored: list[Item]) -> str:
@@ -229,8 +260,10 @@ def kinds(scored: list[Item]) -> str:
     groups = {i.group for i in scored}
     true = np.mean([len({i.truth for i in scored if i.group == g}) for g in groups])
     ours = np.mean([len({i.label for i in scored if i.group == g}) for g in groups])
-    return (f"{len({i.session for i in scored})} dialogues, {len(groups)} groups, {len(scored)} turns; "
-            f"{true:.1f} true / {ours:.1f} labels each")
+    return (
+        f"{len({i.session for i in scored})} dialogues, {len(groups)} groups, {len(scored)} turns; "
+        f"{true:.1f} true / {ours:.1f} labels each"
+    )
 
 
 def part_sgd(data: Path, dev: bool) -> None:
@@ -244,39 +277,72 @@ def part_sgd(data: Path, dev: bool) -> None:
 
     agent, user = ("activity", "agent"), ("action", "user")
     per = measure("sgd agent turns, per service", agent, "truth", False, ".87/.63/.84 [.83-.90, .53-.71, .81-.87]")
-    for act, test, prior in (("CONFIRM", is_gate, ".89 [.78-.97]"),
-                             ("NOTIFY_SUCCESS", lambda n: n.startswith("confirm_completion"), ".85 [.71-.95]")):
+    for act, test, prior in (
+        ("CONFIRM", is_gate, ".89 [.78-.97]"),
+        ("NOTIFY_SUCCESS", lambda n: n.startswith("confirm_completion"), ".85 [.71-.95]"),
+    ):
         flags = defaultdict(list)
         for i in per:
             flags[i.session].append((act in i.truth.split(), test(i.label)))
         scores = ratio_intervals(flags)
-        row(f"sgd {act}, F1 pooled (P/R)", f"{sum(t for f in flags.values() for t, _ in f)} true",
+        row(
+            f"sgd {act}, F1 pooled (P/R)",
+            f"{sum(t for f in flags.values() for t, _ in f)} true",
             f"{shown(scores['F1'].estimate)} [{shown(scores['F1'].low)}-{shown(scores['F1'].high)}] "
-            f"({shown(scores['P'].estimate)}/{shown(scores['R'].estimate)})", prior)
+            f"({shown(scores['P'].estimate)}/{shown(scores['R'].estimate)})",
+            prior,
+        )
     measure("sgd agent turns, all services in one run", agent, "truth", True, ".73/.61/.62 [.70-.77, .53-.69, .57-.67]")
     measure("... all acts", agent, "acts", True, "-")
-    measure("sgd user turns, per service, truth = acts + intent", user, "user_intent", False,
-            ".74/.35/.70 [.70-.78, .23-.47, .66-.75]; without vote .79/.38/.74")
-    measure("sgd user turns, all in one run, truth = acts", user, "user_truth", True,
-            ".54/.35/.48 [.50-.59, .28-.42, .44-.53]")
+    measure(
+        "sgd user turns, per service, truth = acts + intent",
+        user,
+        "user_intent",
+        False,
+        ".74/.35/.70 [.70-.78, .23-.47, .66-.75]; without vote .79/.38/.74",
+    )
+    measure(
+        "sgd user turns, all in one run, truth = acts",
+        user,
+        "user_truth",
+        True,
+        ".54/.35/.48 [.50-.59, .28-.42, .44-.53]",
+    )
     measure("... all acts", user, "user_acts", True, "-")
 
 
 def part_star(data: Path, dev: bool) -> None:
     """STAR: wizard turns by the event's text and by what the wizard typed."""
-    for typed, name, prior in ((False, "text of the labelled event", ".91/.82/.89 [.90-.92, .79-.84, .88-.90]"),
-                               (True, "the wizard's typed text", ".67/.44/.68 [.64-.70, .39-.49, .65-.70]")):
+    for typed, name, prior in (
+        (False, "text of the labelled event", ".91/.82/.89 [.90-.92, .79-.84, .88-.90]"),
+        (True, "the wizard's typed text", ".67/.44/.68 [.64-.70, .39-.49, .65-.70]"),
+    ):
         scored = items(star(data, dev, typed), "activity", lambda t: t["truth"], "agent", False)
-        row(f"star wizard turns, {name}, V/ARI/B3", kinds(scored), triple(agreement_intervals(scored)), prior,
-            trivial(scored))
+        row(
+            f"star wizard turns, {name}, V/ARI/B3",
+            kinds(scored),
+            triple(agreement_intervals(scored)),
+            prior,
+            trivial(scored),
+        )
 
 
 def hand_class(name: str) -> str:
     """Map a label to the classes of the hand labels; a compound counts as its gate, which is what the turn awaits."""
-    classes = (("confirm_completion", "confirm_completion"), ("deny", "deny"), ("report", "report_failure"),
-               ("present", "present_options_or_details"), ("answer", "answer"), ("request", "request"),
-               ("close", "close"), ("offer_more_help", "close"), ("offer", "other"), ("announce", "other"),
-               ("transfer", "other"), ("greet", "other"))
+    classes = (
+        ("confirm_completion", "confirm_completion"),
+        ("deny", "deny"),
+        ("report", "report_failure"),
+        ("present", "present_options_or_details"),
+        ("answer", "answer"),
+        ("request", "request"),
+        ("close", "close"),
+        ("offer_more_help", "close"),
+        ("offer", "other"),
+        ("announce", "other"),
+        ("transfer", "other"),
+        ("greet", "other"),
+    )
     if is_gate(name):
         return GATE_WORD
     return next((kind for start, kind in classes if name.startswith(start)), "other")
@@ -297,9 +363,12 @@ def part_hand(data: Path, dev: bool) -> None:
         strict[h["run"]].append((True, ours == h["label"]))
         lenient[h["run"]].append((True, ours in {h["label"], *h["also"]}))
     low = ratio_intervals(strict)["R"], ratio_intervals(lenient)["R"]
-    row("turn-labels, accuracy strict / lenient", f"{len(hand)} replies, {compounds} compound labels",
+    row(
+        "turn-labels, accuracy strict / lenient",
+        f"{len(hand)} replies, {compounds} compound labels",
         " / ".join(f"{shown(i.estimate)} [{shown(i.low)}-{shown(i.high)}]" for i in low),
-        ".89/.89 [.80-.98, .80-.98]; a1 .82/.89; naive .49/.60")
+        ".89/.89 [.80-.98, .80-.98]; a1 .82/.89; naive .49/.60",
+    )
 
 
 def graph_size(sessions: list[dict]) -> str:
@@ -330,18 +399,34 @@ def part_airline(data: Path, dev: bool) -> None:
                 kinds_of.append(Item(session["id"], "", turn["writes"][0], name, turn["agent"]))
     scores = ratio_intervals(flags)
     count = sum(len(f) for f in flags.values())
-    row("airline completion against successful writes, P/R",
+    row(
+        "airline completion against successful writes, P/R",
         f"{count} replies, {sum(t for f in flags.values() for t, _ in f)} after a write",
-        "/".join(shown(scores[k].estimate) for k in "PR") + " ["
-        + ", ".join(f"{shown(scores[k].low)}-{shown(scores[k].high)}" for k in "PR") + "]",
-        ".94/.99 [.90-.98, .96-1.00]; naive .56/.97")
-    row("airline real completions directly after a gate", "replies after a successful write",
-        f"{gated} of {sum(t for f in flags.values() for t, _ in f)}", "103 of 136")
+        "/".join(shown(scores[k].estimate) for k in "PR")
+        + " ["
+        + ", ".join(f"{shown(scores[k].low)}-{shown(scores[k].high)}" for k in "PR")
+        + "]",
+        ".94/.99 [.90-.98, .96-1.00]; naive .56/.97",
+    )
+    row(
+        "airline real completions directly after a gate",
+        "replies after a successful write",
+        f"{gated} of {sum(t for f in flags.values() for t, _ in f)}",
+        "103 of 136",
+    )
     v = agreement_intervals(kinds_of)[0]
-    row("airline kind of write against label, V", f"{len(kinds_of)} replies after one kind of write",
-        f"{shown(v.estimate)} [{shown(v.low)}-{shown(v.high)}]", ".86 [.82-.91]")
-    row("airline graph, nodes/edges/support 1 at 12; 50; 200 runs", f"{len(sessions)} runs",
-        "; ".join(graph_size(sessions[:n]) for n in (12, 50, 200)), "22/56/4; 38/160/4; 56/366/0")
+    row(
+        "airline kind of write against label, V",
+        f"{len(kinds_of)} replies after one kind of write",
+        f"{shown(v.estimate)} [{shown(v.low)}-{shown(v.high)}]",
+        ".86 [.82-.91]",
+    )
+    row(
+        "airline graph, nodes/edges/support 1 at 12; 50; 200 runs",
+        f"{len(sessions)} runs",
+        "; ".join(graph_size(sessions[:n]) for n in (12, 50, 200)),
+        "22/56/4; 38/160/4; 56/366/0",
+    )
     row("airline, CPU seconds for all replies", f"{count} replies", f"{seconds:.1f}", "1.8")
 
 

@@ -21,11 +21,31 @@ from labelling import airline, labelled, row, run, sgd, shown  # noqa: E402
 
 from agenteval.analysis.stats import agreement, contingency  # noqa: E402
 
-SYNONYMS = {"would like": "want", "please": "kindly", "provide": "share", "assist": "help", "help": "assist",
-            "proceed": "go ahead", "details": "information", "unfortunately": "regrettably", "need": "require",
-            "currently": "presently", "ensure": "make sure", "confirm": "verify", "available": "open",
-            "purchase": "buy", "booking": "reservation", "successfully": "fully", "cost": "price", "below": "here",
-            "additional": "extra", "receive": "get", "large": "big", "quickly": "fast", "however": "but"}
+SYNONYMS = {
+    "would like": "want",
+    "please": "kindly",
+    "provide": "share",
+    "assist": "help",
+    "help": "assist",
+    "proceed": "go ahead",
+    "details": "information",
+    "unfortunately": "regrettably",
+    "need": "require",
+    "currently": "presently",
+    "ensure": "make sure",
+    "confirm": "verify",
+    "available": "open",
+    "purchase": "buy",
+    "booking": "reservation",
+    "successfully": "fully",
+    "cost": "price",
+    "below": "here",
+    "additional": "extra",
+    "receive": "get",
+    "large": "big",
+    "quickly": "fast",
+    "however": "but",
+}
 
 
 def rephrased(sessions: list[dict], seed: int) -> list[dict]:
@@ -37,8 +57,7 @@ def rephrased(sessions: list[dict], seed: int) -> list[dict]:
         for turn in session["turns"]:
             text = turn["agent"]
             for word, other in SYNONYMS.items():
-                text = "".join(other if part == word and rng.random() < 0.5 else part
-                               for part in _split_at(text, word))
+                text = "".join(other if part == word and rng.random() < 0.5 else part for part in _split_at(text, word))
             text = " ".join(w for w in text.split(" ") if rng.random() >= 0.07) or turn["agent"]
             turns.append({"user": turn["user"], "agent": text})
         copies.append({"id": session["id"] + "'", "greeting": "", "turns": turns})
@@ -52,8 +71,10 @@ def _split_at(text: str, word: str) -> list[str]:
 
 def part_stability(data: Path, dev: bool) -> None:
     """Measure subsamples, order and rephrasing on airline runs 0-99 and one SGD service."""
-    prior = {"airline": "boot .95/.96; reorder 1/1; rephrased .83/.82; joint .92",
-             "Hotels_2": "boot .94/.95; reorder 1/1; rephrased .90/.92; joint .97 (a larger set than here)"}
+    prior = {
+        "airline": "boot .95/.96; reorder 1/1; rephrased .83/.82; joint .92",
+        "Hotels_2": "boot .94/.95; reorder 1/1; rephrased .90/.92; joint .97 (a larger set than here)",
+    }
     sets = {"airline": airline(data, True)}
     if not dev:
         sets["Hotels_2"] = [s for s in sgd(data, False) if s["group"] == "Hotels_2"]
@@ -76,10 +97,13 @@ def part_stability(data: Path, dev: bool) -> None:
         joint = {k: t["activity"] for k, t in labelled(sessions + copies).items()}
         pairs = [(joint[k], joint[k[0] + "'", k[1]]) for k in full]
         ari, names = np.mean(boots, axis=0)
-        row(f"stability, {name}: ARI/same name", f"{len(full)} replies",
+        row(
+            f"stability, {name}: ARI/same name",
+            f"{len(full)} replies",
             f"boot {shown(ari)}/{shown(names)}; reorder {'/'.join(map(shown, turned))}; rephrased "
             f"{'/'.join(map(shown, same(apart)))}; joint {shown(sum(a == b for a, b in pairs) / len(pairs))}",
-            prior[name])
+            prior[name],
+        )
 
 
 if __name__ == "__main__":

@@ -81,7 +81,13 @@ Answer with one JSON object:
 
 
 def write(
-    model: Model, *, sessions: Sequence[dict[str, Any]], brief: Brief, accepted: Sequence[dict[str, str]], batch: int, seed: int | None = None
+    model: Model,
+    *,
+    sessions: Sequence[dict[str, Any]],
+    brief: Brief,
+    accepted: Sequence[dict[str, str]],
+    batch: int,
+    seed: int | None = None,
 ) -> list[Draft]:
     """Propose a small batch of functional tests.
 

@@ -62,7 +62,12 @@ Answer with one JSON object:
 
 
 def plan(
-    model: Model, *, brief: Brief, phases: Mapping[str, int], sessions: Sequence[dict[str, Any]], seed: int | None = None
+    model: Model,
+    *,
+    brief: Brief,
+    phases: Mapping[str, int],
+    sessions: Sequence[dict[str, Any]],
+    seed: int | None = None,
 ) -> Reply:
     """Choose phase, objective and strategy of the next session.
 

@@ -72,5 +72,7 @@ def score(model: Model, *, targets: Sequence[dict[str, Any]], seed: int | None =
         if unknown:
             raise ValueError(f"unknown targets {sorted(unknown)[:3]}")
 
-    reply = ask(model, role="potential", prompt=PROMPT, inputs={"targets": list(targets)}, reply=Reply, check=check, seed=seed)
+    reply = ask(
+        model, role="potential", prompt=PROMPT, inputs={"targets": list(targets)}, reply=Reply, check=check, seed=seed
+    )
     return {s.target: s for s in reply.scores}

@@ -81,4 +81,6 @@ def run(
             raise ValueError(f"step {reply.step} of {steps}")
 
     inputs = {"test": test, "brief": brief.model_dump(), "conversation": conversation}
-    return ask(model, role="runner", prompt=PROMPT, inputs=inputs, reply=Reply, check=check, repetition=repetition, seed=seed)
+    return ask(
+        model, role="runner", prompt=PROMPT, inputs=inputs, reply=Reply, check=check, repetition=repetition, seed=seed
+    )

@@ -78,8 +78,11 @@ def tasks_in(marked: str, lexicon: Lexicon, codes: str = "BDGNW") -> list[str]:
     >>> tasks_in("the cancellation~N:cancel has been processed~D:do", load())
     ['cancel']
     """
-    found = [task for code, task in _MARK.findall(marked)
-             if task != lexicon.generic and LOOKUP_CODE not in code and set(code) & set(codes)]
+    found = [
+        task
+        for code, task in _MARK.findall(marked)
+        if task != lexicon.generic and LOOKUP_CODE not in code and set(code) & set(codes)
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -145,9 +148,25 @@ def read_sentence(text: str, language: str = "en") -> Sentence:
     def has(key: str) -> bool:
         return matches(lexicon.cues[key], plain, marked) is not None
 
-    cues = {key for key in ("courtesy", "more_help", "more_help_question", "close", "greet", "generic_statement",
-                            "hard_failure", "offer", "announce", "options", "details", "open_question",
-                            "answer_opening") if has(key)}
+    cues = {
+        key
+        for key in (
+            "courtesy",
+            "more_help",
+            "more_help_question",
+            "close",
+            "greet",
+            "generic_statement",
+            "hard_failure",
+            "offer",
+            "announce",
+            "options",
+            "details",
+            "open_question",
+            "answer_opening",
+        )
+        if has(key)
+    }
     if "open_question" in cues and plain.endswith("?"):
         cues.discard("offer")
     if has("gate") and not has("gate_guard"):

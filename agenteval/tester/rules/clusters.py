@@ -55,8 +55,11 @@ def cluster(
     letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), **shared)
     hinted = TfidfVectorizer(analyzer=list, **shared)
     padded = [text or "zempty" for text, _ in unique]
-    blocks = [words.fit_transform(padded), letters.fit_transform(padded),
-              weight * hinted.fit_transform([hint or ("none",) for _, hint in unique])]
+    blocks = [
+        words.fit_transform(padded),
+        letters.fit_transform(padded),
+        weight * hinted.fit_transform([hint or ("none",) for _, hint in unique]),
+    ]
     matrix = normalize(hstack(blocks).tocsr())
     order = sorted(range(len(unique)), key=lambda i: (-counts[unique[i]], unique[i]))
     core = sorted(order[:LARGEST])

@@ -47,7 +47,11 @@ def trigger_of(message: str, value: str = "") -> str:
     start = max(0, end - TRIGGER)
     # Whole sentences where they fit, whole words otherwise.
     sentence = re.search(r"[.!?] ", best[start:end])
-    if sentence and end - start - sentence.end() >= SHORTEST and (not holding or value in best[start + sentence.end() : end]):
+    if (
+        sentence
+        and end - start - sentence.end() >= SHORTEST
+        and (not holding or value in best[start + sentence.end() : end])
+    ):
         start += sentence.end()
     elif start:
         start += best[start:end].find(" ") + 1
@@ -121,7 +125,15 @@ def parse(sentence: str, kind: str) -> Predicate | None:
         match = pattern.fullmatch(rest)
         if match:
             got = match.groupdict()
-            fitting.append(Predicate(name, trigger, task_of((got.get("task") or "").lower()), got.get("slot") or "", got.get("value") or ""))
+            fitting.append(
+                Predicate(
+                    name,
+                    trigger,
+                    task_of((got.get("task") or "").lower()),
+                    got.get("slot") or "",
+                    got.get("value") or "",
+                )
+            )
     if fitting:
         # A report of completion is wanted as a success and feared as a failure.
         twins = {"done": "reports_done", "reports_done": "done"}

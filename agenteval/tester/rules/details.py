@@ -58,7 +58,9 @@ def names_services(plain: str, talk: Talk, lex: lexicon.Lexicon) -> bool:
     m = talk.patterns["services_base"].search(plain)
     parts = re.split(rf",|{talk.patterns['and_words'].pattern}", plain[m.end() :]) if m else []
     parts = [part for part in parts if part.strip()]
-    return (len(parts) > 2 and all(len(part.split()) > 1 for part in parts)) or sum(bool(part.split()) and part.split()[0] in lex.forms for part in parts) > 1
+    return (len(parts) > 2 and all(len(part.split()) > 1 for part in parts)) or sum(
+        bool(part.split()) and part.split()[0] in lex.forms for part in parts
+    ) > 1
 
 
 def is_gate(s: Sentence, talk: Talk, lex: lexicon.Lexicon) -> bool:

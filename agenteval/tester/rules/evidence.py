@@ -73,7 +73,12 @@ def scene(conversation: dict[str, Any], trigger: str) -> Scene | None:
 
 def found(holds: bool, e: Exchange, sentence: Sentence | None, why: str) -> Finding:
     """A finding that quotes a sentence of a reply, or its beginning."""
-    return Finding(holds, e.turn, quotation(e.agent, sentence.plain if sentence else e.sentences[0].plain if e.sentences else ""), why)
+    return Finding(
+        holds,
+        e.turn,
+        quotation(e.agent, sentence.plain if sentence else e.sentences[0].plain if e.sentences else ""),
+        why,
+    )
 
 
 def completion(e: Exchange, task: str) -> Sentence | None:
@@ -186,7 +191,9 @@ def unconfirmed(span: Sequence[Exchange]) -> tuple[Exchange, ...]:
     """
     for i, e in enumerate(span):
         asked = i > 0 and any(s.cues & ASKING for earlier in span[:i] for s in earlier.sentences)
-        yes = e.action.startswith(("confirm", "accept", "select")) or ("affirm" in e.said.opening and "negate" not in e.said.opening)
+        yes = e.action.startswith(("confirm", "accept", "select")) or (
+            "affirm" in e.said.opening and "negate" not in e.said.opening
+        )
         if asked and yes:
             return tuple(span[:i])
     return tuple(span)

@@ -55,7 +55,9 @@ def _about(read: tuple[Exchange, ...], flow: Workflow) -> str:
         return trigger_of(next(e.user for e in read if e.turn == flow.end))
     known = identity_values(read)
     spoken = [v for e in read if e.turn in flow.steps for v in extract(e.user) if v.text not in known]
-    spoken.sort(key=lambda v: ("identifier", "date", "money").index(v.kind) if v.kind in ("identifier", "date", "money") else 3)
+    spoken.sort(
+        key=lambda v: ("identifier", "date", "money").index(v.kind) if v.kind in ("identifier", "date", "money") else 3
+    )
     return next((v.text for v in spoken if v.kind != "quoted" and len(v.text) >= SHORTEST), "")
 
 
@@ -78,7 +80,9 @@ def _draft(session: dict[str, Any], flow: Workflow, brief: dict[str, Any]) -> di
 
     def shown(predicates: list[Predicate], kind: str) -> list[str]:
         asked = [{"id": str(i), "kind": kind, "text": render(p)} for i, p in enumerate(predicates)]
-        decided = judge.reply({"criteria": asked, "golden": [], "stop": "recorded", "conversation": played})["decisions"]
+        decided = judge.reply({"criteria": asked, "golden": [], "stop": "recorded", "conversation": played})[
+            "decisions"
+        ]
         return [c["text"] for c, d in zip(asked, decided, strict=True) if d["decision"] == "met"]
 
     kept, kept_failure = shown(success, "success"), shown(failure, "failure")

@@ -44,7 +44,13 @@ def _does_something(e: Exchange) -> bool:
 def _gives_up(e: Exchange, task: str) -> bool:
     """Whether a reply reports that what was wished for is given up, and nothing else."""
     undoing = words()["undoing"]
-    return e.act == replies.DONE and e.verb in undoing and bool(task) and task not in undoing and completion(e, task) is None
+    return (
+        e.act == replies.DONE
+        and e.verb in undoing
+        and bool(task)
+        and task not in undoing
+        and completion(e, task) is None
+    )
 
 
 def _done(at: Scene, p: Predicate) -> Finding:
@@ -142,7 +148,9 @@ def _taken(at: Scene, p: Predicate, record: bool) -> Finding:
         stated = "\n".join(s.plain for s in head if "question" not in s.cues and not words()["example"].search(s.plain))
         facts = unheard(stated, at.before)
         if record and e is at.span[0] and len(facts) >= 2 and any(v.kind in ("identifier", "money") for v in facts):
-            return found(True, e, next((s for s in head if stands(facts[0].text, s.plain)), None), "tells facts of a record")
+            return found(
+                True, e, next((s for s in head if stands(facts[0].text, s.plain)), None), "tells facts of a record"
+            )
         if named and e.act != replies.REQUEST:
             where = next((s for s in head if stands(p.value.lower(), s.plain)), None)
             return found(True, e, where, "goes on with the value")
@@ -196,7 +204,9 @@ def _reports_done(at: Scene, p: Predicate) -> Finding:
         sentence = completion(e, p.task)
         by_act = e.act == replies.DONE and (not e.verb or not p.task or e.verb in routine or alike(e.verb, p.task))
         if sentence or by_act:
-            told_in = sentence or next((s for s in e.sentences if s.cues & {"completion", "completion_after_gate"}), None)
+            told_in = sentence or next(
+                (s for s in e.sentences if s.cues & {"completion", "completion_after_gate"}), None
+            )
             return found(True, e, told_in, "reports it as done")
     last = [e for e in at.span if e.act not in POLITE_ENDS][-1:]
     if last and last[0].act == replies.DENY and (not p.task or alike(last[0].verb, p.task)):
@@ -321,7 +331,12 @@ def _decide(criterion: dict[str, str], conversation: dict[str, Any]) -> dict[str
         return unsettled(f"{OPEN.why[:1].upper()}{OPEN.why[1:]}.")
     decision = "met" if shown.holds == (kind == "success") else "violated"
     quotes = [{"turn": shown.turn, "text": shown.quote}]
-    return {"criterion": criterion["id"], "why": f"Turn {shown.turn}: the agent {shown.why}.", "decision": decision, "quotes": quotes}
+    return {
+        "criterion": criterion["id"],
+        "why": f"Turn {shown.turn}: the agent {shown.why}.",
+        "decision": decision,
+        "quotes": quotes,
+    }
 
 
 def reply(inputs: dict[str, Any]) -> dict[str, Any]:

@@ -99,8 +99,10 @@ def _activities(
     support = Counter(labels)
     closed = [r for r in readings if r.act in (GATE, DONE)]
     evidence = wished + Counter(task for r in closed for task in {r.verb, r.gate_after} if task)
-    return [(act, _folded(name, reading, evidence) if support[name] == 1 else name)
-            for act, name, reading in zip(acts, labels, readings, strict=True)]
+    return [
+        (act, _folded(name, reading, evidence) if support[name] == 1 else name)
+        for act, name, reading in zip(acts, labels, readings, strict=True)
+    ]
 
 
 def _requested(asked: list[tuple[str, ...]]) -> str:
@@ -112,8 +114,11 @@ def _requested(asked: list[tuple[str, ...]]) -> str:
 
 def _bind(acts: list[str], labels: list[str], readings: list[Reading]) -> None:
     """Add to requests and records the task that they serve, where that makes a state of some support."""
-    bound = {i: f"{labels[i]}_for_{readings[i].purpose}" for i, act in enumerate(acts)
-             if act in (REQUEST, DETAILS) and readings[i].purpose}
+    bound = {
+        i: f"{labels[i]}_for_{readings[i].purpose}"
+        for i, act in enumerate(acts)
+        if act in (REQUEST, DETAILS) and readings[i].purpose
+    }
     support = Counter(bound.values())
     for i, name in bound.items():
         if support[name] >= max(LEAST_BOUND, LEAST_BOUND_SHARE * len(labels)):
@@ -160,8 +165,12 @@ def label(sessions: list[dict]) -> list[dict]:
     """
     lexicon = load()
     read = [_read_session(s["turns"], lexicon) for s in sessions]
-    replies = [t["agent"] for s, rows in zip(sessions, read, strict=True)
-               for t, (_, r) in zip(s["turns"], rows, strict=True) if r]
+    replies = [
+        t["agent"]
+        for s, rows in zip(sessions, read, strict=True)
+        for t, (_, r) in zip(s["turns"], rows, strict=True)
+        if r
+    ]
     readings = [r for rows in read for _, r in rows if r]
     wished = Counter(task for rows in read for said, _ in rows for task in said.tasks)
     names = iter(_activities(replies, readings, wished, lexicon))
@@ -175,7 +184,13 @@ def label(sessions: list[dict]) -> list[dict]:
                 before, activity = next(names)
                 before_verb = reading.verb if reading.gate_after is None else reading.gate_after
             told = activity.replace("_", " ") or "no reply"
-            turns.append({"turn": number, "action": action, "activity": activity,
-                          "summary": f"User: {action.replace('_', ' ')}; agent: {told}."})
+            turns.append(
+                {
+                    "turn": number,
+                    "action": action,
+                    "activity": activity,
+                    "summary": f"User: {action.replace('_', ' ')}; agent: {told}.",
+                }
+            )
         labelled.append({"session": session["id"], "turns": turns})
     return labelled

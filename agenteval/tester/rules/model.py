@@ -71,7 +71,9 @@ class Rules:
     def complete(self, request: Request) -> Completion:
         prompt = "\n".join(m.content for m in request.messages)
         if request.role not in ROLES:
-            raise ModelRejected(f"the offline rules play {', '.join(ROLES)}, not {request.role}; use a profile with a model")
+            raise ModelRejected(
+                f"the offline rules play {', '.join(ROLES)}, not {request.role}; use a profile with a model"
+            )
         text = json.dumps(ROLES[request.role](blocks(prompt)), ensure_ascii=False)
         usage = Usage(input=estimate_tokens(prompt), output=estimate_tokens(text), estimated=True)
         return Completion(text=text, model=self.name, usage=usage)

@@ -25,7 +25,9 @@ def identity_values(read: Sequence[Exchange]) -> set[str]:
     for i, e in enumerate(read):
         asked = i > 0 and any(names_identity(slot) for slot in read[i - 1].slots)
         for v in extract(e.user):
-            if v.kind == "email" or (v.kind in ("identifier", "phone") and (asked or _named_by(v, e.user, words()["identity"]))):
+            if v.kind == "email" or (
+                v.kind in ("identifier", "phone") and (asked or _named_by(v, e.user, words()["identity"]))
+            ):
                 found.add(v.text)
     return found
 
@@ -58,7 +60,9 @@ def is_record(value: Value, text: str, slot: str = "") -> bool:
     return _named_by(value, text, forms) or bool(forms & set(slot.replace("_", " ").split()))
 
 
-def foreign_record(value: Value, session: dict[str, Any], sessions: Sequence[dict[str, Any]], brief: dict[str, Any]) -> str | None:
+def foreign_record(
+    value: Value, session: dict[str, Any], sessions: Sequence[dict[str, Any]], brief: dict[str, Any]
+) -> str | None:
     """A record of somebody else's that looks like `value`: from another session, else from another seed.
 
     None where nobody said who the customer of this session, or of the other one, is.
@@ -66,7 +70,9 @@ def foreign_record(value: Value, session: dict[str, Any], sessions: Sequence[dic
     mine = identity_values(read_session(session))
     if not mine:
         return None
-    own_text = "\n".join([session.get("greeting", ""), *(t for turn in session["turns"] for t in (turn["user"], turn["agent"]))])
+    own_text = "\n".join(
+        [session.get("greeting", ""), *(t for turn in session["turns"] for t in (turn["user"], turn["agent"]))]
+    )
 
     def fits(candidate: Value | str) -> bool:
         text = candidate if isinstance(candidate, str) else candidate.text

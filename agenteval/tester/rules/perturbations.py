@@ -101,7 +101,9 @@ def _premature(place: Place) -> Idea | None:
         return None
     if any(s.cues & {"gate", "gate_verb", "offer"} and "more_help" not in s.cues for s in asked.sentences):
         return None
-    return Idea("premature_confirmation", asked.turn, _worded("premature_confirmation", place), ("checks",), ("done_unasked",))
+    return Idea(
+        "premature_confirmation", asked.turn, _worded("premature_confirmation", place), ("checks",), ("done_unasked",)
+    )
 
 
 def _hurried(place: Place) -> Idea | None:
@@ -113,7 +115,9 @@ def _hurried(place: Place) -> Idea | None:
     said = place.read[g].user.strip()
     said += "" if said[-1] in ".!?" else "."
     route_to = place.read[g - 1].turn if g else 0
-    return Idea("skip_confirmation", route_to, _worded("skip_confirmation", place, said=said), ("checks",), ("done_unasked",))
+    return Idea(
+        "skip_confirmation", route_to, _worded("skip_confirmation", place, said=said), ("checks",), ("done_unasked",)
+    )
 
 
 def _at_gate(kind: str, success: str) -> Callable[[Place], Idea | None]:
@@ -152,7 +156,11 @@ def _asked_slots(asked: Exchange) -> list[str]:
     generic, lexicon = words()["generic_slots"], load()
     tasks = {form for form, readings in lexicon.forms.items() if any(code in "BDGN" for code, _ in readings)}
     named = [slot.split("_") for slot in asked.slots]
-    return [" ".join(slot) for slot in named if not set(slot) <= generic and not (set(slot) & tasks and not set(slot) & words()["identifier"])]
+    return [
+        " ".join(slot)
+        for slot in named
+        if not set(slot) <= generic and not (set(slot) & tasks and not set(slot) & words()["identifier"])
+    ]
 
 
 def _missing(place: Place) -> Idea | None:
@@ -162,7 +170,14 @@ def _missing(place: Place) -> Idea | None:
     slot = next(iter(_asked_slots(asked)), "")
     if not slot:
         return None
-    return Idea("missing_value", asked.turn, _worded("missing_value", place, slot=slot), ("checks",), ("done_unasked",), slot=slot)
+    return Idea(
+        "missing_value",
+        asked.turn,
+        _worded("missing_value", place, slot=slot),
+        ("checks",),
+        ("done_unasked",),
+        slot=slot,
+    )
 
 
 def _vague(place: Place) -> Idea | None:
@@ -172,7 +187,9 @@ def _vague(place: Place) -> Idea | None:
     slot = next(iter(_asked_slots(asked)), words()["no_slot"])
     if names_identity(slot):
         return None
-    return Idea("ambiguous_value", asked.turn, _worded("ambiguous_value", place), ("checks",), ("done_unasked",), slot=slot)
+    return Idea(
+        "ambiguous_value", asked.turn, _worded("ambiguous_value", place), ("checks",), ("done_unasked",), slot=slot
+    )
 
 
 def _slot_of(value: Value, asked: Exchange | None, text: str) -> str:
@@ -202,7 +219,11 @@ def _with_value(kind: str) -> Callable[[Place], Idea | None]:
                 continue
             if value.kind == "number" and identity != (kind == "malformed_value"):
                 continue
-            if kind == "out_of_range_value" and value.kind == "number" and (len(value.text) > 3 or not value.text.isdigit()):
+            if (
+                kind == "out_of_range_value"
+                and value.kind == "number"
+                and (len(value.text) > 3 or not value.text.isdigit())
+            ):
                 continue
             new = altered(value, kind, place.seen)
             if not new or '"' in new:
@@ -224,7 +245,11 @@ def _foreign(place: Place) -> Idea | None:
     given = identity_values(place.read[: place.read.index(answer)])
     for value in extract(answer.user):
         slot = _slot_of(value, asked, answer.user)
-        if value.text in known or not (given or known & {v.text for v in extract(answer.user)}) or not is_record(value, answer.user, slot):
+        if (
+            value.text in known
+            or not (given or known & {v.text for v in extract(answer.user)})
+            or not is_record(value, answer.user, slot)
+        ):
             continue
         new = foreign_record(value, place.session, place.sessions, place.brief)
         if new:
@@ -263,7 +288,13 @@ def _after_refusal(kind: str) -> Callable[[Place], Idea | None]:
 def _repeat(place: Place) -> Idea | None:
     if place.here.act != replies.DONE or not place.task:
         return None
-    return Idea("repeat_finished_action", place.here.turn, _worded("repeat_finished_action", place), ("says_already",), ("done_again",))
+    return Idea(
+        "repeat_finished_action",
+        place.here.turn,
+        _worded("repeat_finished_action", place),
+        ("says_already",),
+        ("done_again",),
+    )
 
 
 def _go_on(place: Place) -> Idea | None:
@@ -279,7 +310,15 @@ def _go_on(place: Place) -> Idea | None:
 
 
 def _foreign_topic(place: Place) -> Idea | None:
-    light = (replies.CLOSE, replies.MORE, replies.GREET, replies.ANSWER, replies.DETAILS, replies.ANNOUNCE, replies.OFFER)
+    light = (
+        replies.CLOSE,
+        replies.MORE,
+        replies.GREET,
+        replies.ANSWER,
+        replies.DETAILS,
+        replies.ANNOUNCE,
+        replies.OFFER,
+    )
     if place.kind not in ("start", "end") and place.here.act not in light:
         return None
     said = set(place.seen.lower().split())
@@ -287,7 +326,13 @@ def _foreign_topic(place: Place) -> Idea | None:
     return Idea("out_of_scope_request", place.here.turn, text, ("declines_scope",), ("complies",)) if text else None
 
 
-GATE_KINDS = ("premature_confirmation", "skip_confirmation", "change_of_mind", "ambiguous_confirmation", "contradiction")
+GATE_KINDS = (
+    "premature_confirmation",
+    "skip_confirmation",
+    "change_of_mind",
+    "ambiguous_confirmation",
+    "contradiction",
+)
 VALUE_KINDS = ("other_owner_value", "malformed_value", "out_of_range_value", "unknown_value")
 KINDS: dict[str, Callable[[Place], Idea | None]] = {
     "premature_confirmation": _premature,

@@ -184,7 +184,12 @@ class _Draft:
 
     def owned(self) -> None:
         """A request in words that the lexicon does not know still names what it wants as the customer's own."""
-        if self.slots or self.inline or self.chosen or self.marks.keys() & {"gate", "offer", "yes_no", "open", "done", "more"}:
+        if (
+            self.slots
+            or self.inline
+            or self.chosen
+            or self.marks.keys() & {"gate", "offer", "yes_no", "open", "done", "more"}
+        ):
             return
         rows = [(s.plain, spoken) for s, spoken in zip(self.read, self.spoken, strict=True) if not codes(spoken)]
         rows = [row for row in rows if not self.has("not_a_request", row[0])]

@@ -92,10 +92,21 @@ class Context(NamedTuple):
 def _body(text: str, confirmed: bool, lexicon: Lexicon) -> Body:
     cleaned = clean(text)
     every = [read_sentence(s, lexicon.language) for s in sentences(cleaned, lexicon)]
-    weighty = [s for s in every if not (POLITE & s.cues) or s.cues & {"gate", "completion", "deny"}
-               or (confirmed and "completion_after_gate" in s.cues and "more_help" not in s.cues)]
-    return Body(every, weighty, [s for s in weighty if "gate" in s.cues or "more_help_question" not in s.cues],
-                listed(cleaned), len(cleaned.split()), bool(_VALUE.search(cleaned)))
+    weighty = [
+        s
+        for s in every
+        if not (POLITE & s.cues)
+        or s.cues & {"gate", "completion", "deny"}
+        or (confirmed and "completion_after_gate" in s.cues and "more_help" not in s.cues)
+    ]
+    return Body(
+        every,
+        weighty,
+        [s for s in weighty if "gate" in s.cues or "more_help_question" not in s.cues],
+        listed(cleaned),
+        len(cleaned.split()),
+        bool(_VALUE.search(cleaned)),
+    )
 
 
 def _task_of(sentence: Sentence, others: list[Sentence], context: Context, lexicon: Lexicon) -> str:
@@ -139,8 +150,7 @@ def _closed(body: Body, confirmed: bool, context: Context, lexicon: Lexicon) -> 
         alike = [sentence, *(s for s in body.open if cue in s.cues)]
         named = [verb_at(s, cue, lexicon) for s in alike]
         verb = next(filter(None, named), "")
-        wished = [t for t in tasks_in(sentence.marked, lexicon, STRONG)
-                  if t in context.asked and cue == "completion"]
+        wished = [t for t in tasks_in(sentence.marked, lexicon, STRONG) if t in context.asked and cue == "completion"]
         return (wished[0] if wished and verb not in context.asked else verb) or context.task
 
     if gate:

@@ -34,7 +34,7 @@ def _phrase(tokens: list[str], start: int, lexicon: Lexicon) -> tuple[str, int]:
         kept.pop()
     if joints & set(kept):
         kept = kept[: lexicon.slot_max_words]
-    return "_".join(kept[-lexicon.slot_max_words:]).replace("-", "_"), i
+    return "_".join(kept[-lexicon.slot_max_words :]).replace("-", "_"), i
 
 
 def requested(sentence: str, lexicon: Lexicon, *, item: bool = False) -> list[str]:

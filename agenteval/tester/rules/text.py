@@ -13,8 +13,19 @@ from agenteval.tester.rules.lexicon import Lexicon
 HEAD, TAIL = 5000, 1500
 MAX_SENTENCES, MAX_SENTENCE = 80, 400
 
-_QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": " - ",
-                         "\u2026": "...", "\u00a0": " ", "~": " "})
+_QUOTES = str.maketrans(
+    {
+        "\u2018": "'",
+        "\u2019": "'",
+        "\u201c": '"',
+        "\u201d": '"',
+        "\u2013": "-",
+        "\u2014": " - ",
+        "\u2026": "...",
+        "\u00a0": " ",
+        "~": " ",
+    }
+)
 _TAG = re.compile(r"<[^<>]{0,200}>")
 _BULLET = re.compile(r"^\s*(?:[-*\u2022>#]+|\d{1,2}[.)])\s+")
 _SPACE = re.compile(r"[ \t\r\f\v]+")
@@ -27,8 +38,10 @@ _MASKS = (
     (re.compile(r"[$\u20ac\u00a3]\s?\d[\d,.]*|\b\d[\d,.]*\s?(?:usd|eur|dollars|euros)\b", re.I), " zmoney "),
     (re.compile(r"\b\d{1,4}[-/]\d{1,2}(?:[-/]\d{1,4})?\b"), " zdate "),
     (re.compile(r"\b\d{1,2}(?::\d{2})?\s?(?:[ap]\.?m\b\.?)|\b\d{1,2}:\d{2}\b", re.I), " ztime "),
-    (re.compile(r"#?\b(?=[A-Za-z_-]{0,30}\d)[A-Za-z_-]{1,30}\d[\w-]{0,30}\b|\b\d{1,10}[A-Za-z]{2,}\w{0,20}\b"),
-     " zid "),
+    (
+        re.compile(r"#?\b(?=[A-Za-z_-]{0,30}\d)[A-Za-z_-]{1,30}\d[\w-]{0,30}\b|\b\d{1,10}[A-Za-z]{2,}\w{0,20}\b"),
+        " zid ",
+    ),
     (re.compile(r"#?\b\d[\d,.]*\b"), " znumber "),
 )
 _NAME = re.compile(r"(?<![.!?:\n] )(?<!^)(?<!\n)\b[A-Z][A-Za-z'-]{1,30}(?: [A-Z][A-Za-z'-]{1,30}){0,4}\b")

@@ -69,8 +69,14 @@ def read_utterance(text: str, lexicon: Lexicon) -> Utterance:
         if "negate" not in found or "ask_action" in found:
             tasks += tasks_in(marked, lexicon, WISHED)
     words = sum(len(s.split()) for s in spoken)
-    return Utterance(words, frozenset(cues), opening, tuple(dict.fromkeys(tasks)),
-                     any(s.endswith("?") for s in spoken), any(c.isdigit() for s in spoken for c in s))
+    return Utterance(
+        words,
+        frozenset(cues),
+        opening,
+        tuple(dict.fromkeys(tasks)),
+        any(s.endswith("?") for s in spoken),
+        any(c.isdigit() for s in spoken for c in s),
+    )
 
 
 def asks_to_know(said: Utterance) -> bool:

@@ -83,7 +83,9 @@ def stands(value: str, text: str) -> bool:
     return bool(value) and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None
 
 
-def told(text: str, kinds: frozenset[str] = frozenset({"identifier", "money", "date", "time", "phone", "email"})) -> list[Value]:
+def told(
+    text: str, kinds: frozenset[str] = frozenset({"identifier", "money", "date", "time", "phone", "email"})
+) -> list[Value]:
     """Values that tell something about a record."""
     return [v for v in extract(text) if v.kind in kinds]
 
@@ -111,7 +113,11 @@ def _turn_with(value: str, session: dict[str, Any], prefer: Iterable[int]) -> in
 
 
 def cite(
-    texts: Iterable[str], session: dict[str, Any], brief: dict[str, Any], perturbed: Iterable[str] = (), prefer: Iterable[int] = ()
+    texts: Iterable[str],
+    session: dict[str, Any],
+    brief: dict[str, Any],
+    perturbed: Iterable[str] = (),
+    prefer: Iterable[int] = (),
 ) -> list[dict[str, Any]]:
     """Cite every concrete value of the texts (Section V-A: each value is copied from a turn or a seed).
 
@@ -143,7 +149,9 @@ def cite(
         if turn is not None:
             source.update(origin="turn", session=session["id"], turn=turn)
         elif value not in perturbed:
-            seed = next((i for i, s in enumerate(brief.get("seeds", [])) if any(stands(value, str(v)) for v in s.values())), -1)
+            seed = next(
+                (i for i, s in enumerate(brief.get("seeds", [])) if any(stands(value, str(v)) for v in s.values())), -1
+            )
             if seed >= 0:
                 source.update(origin="brief", seed=seed)
         cited.append(source)

@@ -123,7 +123,9 @@ def task_at(read: Sequence[Exchange], turn: int) -> str:
 
 def steps_to(read: Sequence[Exchange], turn: int) -> tuple[int, ...]:
     """Turns up to and with `turn` whose utterances carry a conversation on: no thanks, nothing that failed."""
-    return tuple(e.turn for e in read if e.turn <= turn and e.user.strip() and (e.action not in SMALL_TALK or e.said.valued))
+    return tuple(
+        e.turn for e in read if e.turn <= turn and e.user.strip() and (e.action not in SMALL_TALK or e.said.valued)
+    )
 
 
 def workflows(session: dict[str, Any]) -> list[Workflow]:
