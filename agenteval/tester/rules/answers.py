@@ -13,7 +13,7 @@ from agenteval.tester.rules.enumerations import Option
 from agenteval.tester.rules.facts import Fact, identifying, mentions, naming, of_seed, told, values
 from agenteval.tester.rules.likeness import words
 from agenteval.tester.rules.questions import Question, Slot, outcome, outcomes, read
-from agenteval.tester.rules.services import alike, content, meant, menu
+from agenteval.tester.rules.services import alike, content, in_a_verb, meant, menu
 from agenteval.tester.rules.talk import Talk, load, say
 
 MOST_SLOTS = 5
@@ -33,6 +33,8 @@ class Scene(NamedTuple):
     """Identifiers that belong to the customer, told before this session."""
     curious: bool = False
     """Only wants to know: gives no final yes."""
+    heard: tuple[str, ...] = ()
+    """What the agent said in earlier sessions, newest first: choices may be taken from it, identities never."""
 
     @property
     def last(self) -> str:
@@ -99,7 +101,7 @@ def _given(slot: Slot, place: int, question: Question, scene: Scene, talk: Talk)
     spoken = "\n".join(scene.said)
     low = slot.wish.lower()
     again = _times(scene, slot)
-    trouble = question.rejected or question.refused or scene.repeated
+    trouble = question.rejected or question.misunderstood or question.refused or scene.repeated
     if talk.patterns["new_words"].search(low) and not question.rejected and naming(slot.name).kinds:
         for words, value in talk.fresh:
             if naming(slot.name).kinds & words:
@@ -128,15 +130,18 @@ def _given(slot: Slot, place: int, question: Question, scene: Scene, talk: Talk)
         return ("", "only") if said else ("", "lack")
     if not known and talk.patterns["who"].search(low):
         known = values(Slot("name", ""), facts_of(scene), talk)
-    if known and not trouble:
-        return known[0], "choice"
+    known += [v for v in values(slot, told(scene.heard, known), talk) if v not in known]
+    fresh = [v for v in known if not mentions(spoken, v)]
+    if fresh or (known and not trouble):
+        return (fresh or known)[0] if trouble else known[0], "choice"
     about = content(scene.goal)
     choices = candidates(slot, question, scene.replies, spoken, about, again if trouble else 0, place, talk)
     if choices:
-        if trouble:
-            choices = [c for c in choices if not mentions(spoken, c)] or choices
-        return choices[0], "choice"
-    return ("", "which") if again == 0 else (talk.single["any_will_do"], "any")
+        unsaid = [c for c in choices if not mentions(spoken, c)]
+        if unsaid or not trouble:
+            return (unsaid if trouble else choices)[0], "choice"
+    asked = any(line in scene.said for line in talk.say["which_ones"])
+    return (talk.single["any_will_do"], "any") if asked else ("", "which")
 
 
 def _details(question: Question, scene: Scene, talk: Talk) -> Answer:
@@ -257,6 +262,11 @@ def _demanded(question: Question, scene: Scene, talk: Talk) -> Answer | None:
         return _offered(question, scene, talk, key)
     if (question.rejected or question.misunderstood) and (again := _repeated(question, scene, talk)):
         return again
+    if question.yes_no and scene.goal and not scene.asked and not question.rejected:
+        return Answer("The agent wants to know what it is about.", scene.goal, "goal")
+    if question.yes_no and scene.goal and talk.patterns["about_what"].search(question.yes_no.lower()):
+        if not content(question.yes_no) & content(scene.goal):
+            return _again(scene, talk, key)
     if question.yes_no:
         wanted = content(question.yes_no) & content(scene.goal)
         extra = talk.patterns["extra_offer"].search(question.yes_no.lower()) and not wanted
@@ -270,17 +280,26 @@ def _told(question: Question, scene: Scene, talk: Talk) -> Answer:
     ended = question.closed or question.transferred
     if outcome(scene.last, scene.replies[-2] if scene.turns else "") == "done":
         return Answer("The request is done.", say(talk, "bye" if question.more else "thanks", key), "bye")
+    if scene.asked and not question.asks and (question.items or len(told([scene.last], scene.said)) > 1):
+        return Answer("The agent has answered.", say(talk, "bye", key), "bye")
     if question.refused:
         return Answer("The agent refuses.", say(talk, "refused", key), "instead")
     if scene.goal and not scene.asked and not ended:
         return Answer("The agent is open for a request.", scene.goal, "goal")
     if question.open and scene.goal and not any(scene.outcomes):
-        return Answer("The agent asks again what is wanted.", say(talk, "nudge_goal", key, goal=scene.goal), "goal")
+        return _again(scene, talk, key)
     if question.more or question.open:
         return Answer("Nothing else is wanted.", say(talk, "bye", key), "bye")
     if ended:
         return Answer("The agent has ended the conversation.", say(talk, "thanks", key), "end")
     return Answer("The agent has told something.", say(talk, "nudge", key), "nudge")
+
+
+def _again(scene: Scene, talk: Talk, key: Any) -> Answer:
+    """The request once more, in other words if there are any."""
+    other = in_a_verb(scene.goal, scene.key)
+    said = other if other and other not in scene.said else say(talk, "nudge_goal", key, goal=scene.goal)
+    return Answer("The agent asks again what is wanted.", said, "goal")
 
 
 def _offered(question: Question, scene: Scene, talk: Talk, key: Any) -> Answer:

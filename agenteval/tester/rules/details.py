@@ -38,6 +38,7 @@ def named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
 
 def kinds_named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
     """Phrases of a sentence that end in a word for a kind of value."""
+    plain = talk.patterns["imperative"].sub("", plain)
     stops = lex.words["slot_stop"] | lex.words["determiners"] | talk.words["hollow"]
     phrases: list[list[str]] = []
     held: list[str] = []

@@ -16,7 +16,7 @@ from agenteval.tester.rules.answers import Scene, answer, human, introduced
 from agenteval.tester.rules.facts import identifying, mentions, naming, of_seed, seed_in, uses
 from agenteval.tester.rules.likeness import resembles, words
 from agenteval.tester.rules.questions import Slot, outcomes, read
-from agenteval.tester.rules.services import Service, alike, content, meant, named, request
+from agenteval.tester.rules.services import Service, alike, content, meant, named, request, services
 from agenteval.tester.rules.shapes import codes
 from agenteval.tester.rules.talk import Talk, load, pick, say
 from agenteval.tester.rules.text import clean, sentences
@@ -54,6 +54,7 @@ def reply(inputs: Mapping[str, Any]) -> dict[str, Any]:
     scene = Scene(
         seed=_seed(text, seeds, turns, earlier, key if not phase else None),
         goal="", greeting=greeting, turns=turns, key=key, records=tuple(codes(plan["strategy"])),
+        heard=tuple(t["agent"] for session in reversed(earlier) for t in reversed(session["turns"])),
     )  # fmt: skip
     if phase == "consistency_check" and (again := _again(plan, earlier, seeds, scene)):
         return again
@@ -137,10 +138,7 @@ def asked_for(service: Service, text: str) -> bool:
 
 def _known(scene: Scene, earlier: Sequence[Mapping[str, Any]]) -> list[Service]:
     """Services in the order of mention: this session's, then those of earlier sessions."""
-    texts = [t["agent"] for t in scene.turns]
-    for session in earlier:
-        texts += [session["greeting"], *(t["agent"] for t in session["turns"])]
-    return named(scene.greeting, texts)
+    return named([{"greeting": scene.greeting, "turns": scene.turns}, *earlier])
 
 
 def _pursue(
@@ -187,7 +185,7 @@ def _pursue(
     if reply_.kind in ("nudge", "lack") and (_said(reply_.message, scene) or _repeating(scene)):
         over = True
     if reply_.kind in ("nudge", "lack") and not done_before and not refusals and (own := _own_details(scene, talk)):
-        if over or (reply_.kind == "nudge" and not read(scene.last).slots):
+        if (over or not read(scene.last).slots) and "?" in scene.last:
             return _go("Nothing that is known answers this; the customer gives all details there are.", own)
     if over and not plan["phase"] and plan["turns_left"] >= 2:
         fresh = [r for r in requests if r not in stated and r != goal]
@@ -272,10 +270,10 @@ def _choices(earlier: Sequence[Mapping[str, Any]], goal: str, seeds: Sequence[Ma
         for before, turn in zip(replies, session["turns"], strict=False):
             slots, after = read(before).slots, read(turn["agent"])
             if (
-                len(slots) == 1
-                and slots[0].name
-                and not identifying(slots[0])
-                and not (after.refused or after.rejected)
+                len(slots) <= 1
+                and (slots or read(before).options)
+                and not (slots and identifying(slots[0]))
+                and not (after.refused or after.rejected or after.misunderstood)
             ):
                 value = turn["user"].rstrip(".").removesuffix(", please")
                 if (
@@ -283,8 +281,8 @@ def _choices(earlier: Sequence[Mapping[str, Any]], goal: str, seeds: Sequence[Ma
                     and not value.endswith("?")
                     and not any(mentions(value, v) for v in personal)
                 ):
-                    found[human(slots[0])] = value
-    return [f"{name[0].upper()}{name[1:]}: {value}." for name, value in found.items()]
+                    found[human(slots[0]) if slots and slots[0].name else value] = value
+    return [f"{value}." if name == value else f"{name[0].upper()}{name[1:]}: {value}." for name, value in found.items()]
 
 
 def _first_slots(earlier: Sequence[Mapping[str, Any]]) -> list[Slot]:
@@ -294,7 +292,8 @@ def _first_slots(earlier: Sequence[Mapping[str, Any]]) -> list[Slot]:
     for session in earlier:
         for turn in session["turns"]:
             for slot in read(turn["agent"]).slots:
-                if slot.name and naming(slot.name).kinds:
+                parts = naming(slot.name)
+                if parts.kinds and (parts.kinds != {"number"} or parts.owners):
                     counts[slot.name] = counts.get(slot.name, 0) + 1
                     wishes.setdefault(slot.name, slot)
     return [wishes[name] for name in sorted(counts, key=lambda n: (-counts[n], n))[:4]]
@@ -308,6 +307,9 @@ def _discover(text: str, earlier: Sequence[Mapping[str, Any]], scene: Scene, tal
         return _go("Learn what the agent offers.", f"{greet}, {say(talk, 'discover', key)}")
     known = _known(scene, earlier)
     question = read(scene.last)
+    again = say(talk, "discover_again", key)
+    if not services(scene.turns[0]["agent"], True) and not (_said(again, scene) or question.closed):
+        return _go("The agent did not say what it can do.", again)
     asked = {s.text: sum(_asks_needs(s, t["user"]) for x in earlier for t in x["turns"]) for s in known}
     quoted = wished(text, known, key)
     now = [s for s in known if any(_asks_needs(s, u) for u in scene.said)]
@@ -329,7 +331,6 @@ def _discover(text: str, earlier: Sequence[Mapping[str, Any]], scene: Scene, tal
         service = waiting[0]
         kind = "needs" if service.form == "base" else "needs_noun"
         return _go("What this service needs is not known yet.", say(talk, kind, (key, service.text), x=service.text))
-    again = say(talk, "discover_again", key)
     if not _said(again, scene) and not (known and question.closed):
         return _go("There may be more.", again)
     return _done("All that the agent named was asked about.", say(talk, "refused_end", key))

@@ -14,7 +14,7 @@ from agenteval.tester.rules.talk import Talk
 _KEY = r"\(?(\d{1,2}|[A-Za-z])[.):](?=\s)|\[(\w{1,2})\]|(\d)\ufe0f?\u20e3|(\d{1,2}) -(?=\s)"
 ITEM = re.compile(rf"^\s*(?:{_KEY}|[-*\u2022\u00b7>]+(?=\s))\s*(\S.*)$")
 PAIR = re.compile(r"^([A-Za-z][\w /'-]{1,30}?):\s*(\S.*)$")
-_INLINE = re.compile(r"(?:^|[\s,;:])\(?(\d)[.)]\s+(.+?)(?=[\s,;]+(?:or |and )?\(?\d[.)]\s|[.?!\n]|$)")
+_INLINE = re.compile(r"(?:^|[\s,;:])[(\[]?(\d)[.)\]]\s+(.+?)(?=[\s,;]+(?:or |and )?[(\[]?\d[.)\]]\s|[.?!\n]|$)")
 _BRACKETS = re.compile(r"\s*\([^()]*\)")
 MOST_WORDS = 9
 MOST_ITEMS = 40
@@ -53,7 +53,8 @@ def inline_options(sentence: str, talk: Talk) -> list[str]:
     opener = talk.patterns["or_openers"].search(last.lower())
     if opener and len(last[: opener.start()].split()) < 3:
         last = last[opener.end() :].strip() or last
-    names = [re.sub(r"^(?:\W+)|(?:\W+)$", "", p) for p in [*re.split(r",|/", left), last]]
+    lead = talk.patterns["option_lead"]
+    names = [lead.sub("", re.sub(r"^(?:\W+)|(?:\W+)$", "", p)) for p in [*re.split(r",|/", left), last]]
     return [n for n in names if n and len(n.split()) <= MOST_WORDS and not talk.patterns["or_vague"].search(n.lower())]
 
 
@@ -112,6 +113,8 @@ def listing(spoken: list[str], talk: Talk) -> list[str]:
     for sentence in spoken:
         if sentence.endswith("?") and " - " not in sentence and ": " not in sentence:
             continue
+        if talk.patterns["imperative"].search(sentence.lower()) and ": " not in sentence:
+            continue
         body = _BRACKETS.sub("", sentence.split(" - ")[0]).rstrip(" .?!")
         quoted = re.findall(r"\"([^\"]{2,60})\"", body)
         if len(quoted) > 1:
@@ -121,6 +124,8 @@ def listing(spoken: list[str], talk: Talk) -> list[str]:
         _, colon, rest = body.partition(": ")
         if m and not (colon and m.start() < body.find(": ")):
             rest = re.split(r"[;)]", body[m.end() :])[0]
+        if colon and sentence.endswith("?") and talk.patterns["wh"].search(rest.lower()):
+            continue
         rest = rest or body
         joined = talk.patterns["and_words"].search(f"{rest} ")
         pieces = [p.strip(" \"'()") for p in re.split(rf",|;|{talk.patterns['and_words'].pattern}", rest)]

@@ -19,6 +19,7 @@ from agenteval.tester.rules.shapes import calendar, codes, dressed, fits, fitted
 from agenteval.tester.rules.talk import Talk, load
 
 _PARTS = re.compile(r"[^\W\d_]+")
+_ORDERS = ("DD/MM/YYYY", "MM/DD/YYYY", "DD.MM.YYYY", "DD-MM-YYYY", "YYYY-MM-DD")
 
 
 class Fact(NamedTuple):
@@ -78,6 +79,8 @@ def match(slot: str, key: str) -> float:
     """
     a, b = naming(slot), naming(key)
     shared = a.owners & b.owners
+    if not shared and _place(a) and _place(b):
+        return 1.0
     if not a.kinds:
         # A slot that names a thing and no kind of value is answered by the thing's own fact.
         return 2.0 + len(shared) if shared and (not b.kinds or b.kinds <= {"number", "name"}) else 0.0
@@ -102,6 +105,10 @@ def match(slot: str, key: str) -> float:
     return 2.0 + len(shared) - (0.5 if strangers else 0.0)
 
 
+def _place(parts: Naming) -> bool:
+    return not parts.kinds and bool(parts.owners & {stem(w) for w in load().words["places"]})
+
+
 def of_seed(seed: Mapping[str, str]) -> list[Fact]:
     """Facts of one person or record of the brief; an enumeration of codes gives one fact each."""
     facts = []
@@ -117,19 +124,26 @@ def of_seed(seed: Mapping[str, str]) -> list[Fact]:
 
 def told(replies: Iterable[str], mine: Sequence[str]) -> list[Fact]:
     """Facts that an agent has said: lines ``key: value``, and codes of records other than the customer's own values."""
+    own = set(mine)
+    return list(dict.fromkeys(f for reply in replies for f in _told(reply) if f.name or f.value not in own))
+
+
+@lru_cache(maxsize=4096)
+def _told(reply: str) -> tuple[Fact, ...]:
     facts: list[Fact] = []
     example = load().patterns["sample"]
-    for reply in replies:
-        question = read(reply)
-        lines = [o.text for o in question.items] + question.text.split("\n")
-        for line in lines:
-            if (m := PAIR.match(line)) and len(m[2]) <= 60 and not m[2].strip().endswith("?"):
-                facts.append(Fact(m[1].strip().lower().replace(" ", "_"), m[2].strip().rstrip("."), "agent"))
-        shown = "\n".join(
-            line[: m.start()] if (m := example.search(line.lower())) else line for line in question.text.split("\n")
-        )
-        facts += [Fact("", code, "agent") for code in codes(shown) if code not in mine and kind(code) == "code"]
-    return list(dict.fromkeys(facts))
+    question = read(reply)
+    lines = [o.text for o in question.items] + question.text.split("\n")
+    for line in lines:
+        if (m := PAIR.match(line)) and len(m[2]) <= 60 and not m[2].strip().endswith("?"):
+            facts.append(Fact(m[1].strip().lower().replace(" ", "_"), m[2].strip().rstrip("."), "agent"))
+    for m in load().patterns["from_to"].finditer(question.text):
+        facts += [Fact("origin", m[1], "agent"), Fact("destination", m[2], "agent")]
+    shown = "\n".join(
+        line[: m.start()] if (m := example.search(line.lower())) else line for line in question.text.split("\n")
+    )
+    facts += [Fact("", code, "agent") for code in codes(shown) if kind(code) == "code"]
+    return tuple(facts)
 
 
 def values(slot: Slot, facts: Sequence[Fact], talk: Talk) -> list[str]:
@@ -199,7 +213,11 @@ def mentions(text: str, value: str) -> bool:
     >>> mentions("I am M-12.", "M-12"), mentions("I am M-123.", "M-12")
     (True, False)
     """
-    return bool(value) and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.I) is not None
+    return bool(value) and _stands(text.lower(), value.lower())
+
+
+def _stands(low: str, value: str) -> bool:
+    return value in low and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", low) is not None
 
 
 def identity(seed: Mapping[str, str]) -> list[str]:
@@ -214,26 +232,27 @@ def seed_in(text: str, seeds: Sequence[Mapping[str, str]]) -> int:
 
     Parts of values count little, but they count: an agent may ask for the last four digits only.
     """
-    counts = [
-        sum(mentions(text, v) for v in identity(seed)) + 0.2 * sum(mentions(text, v) for v in _partial(seed))
-        for seed in seeds
-    ]
+    low = text.lower()
+    counts = []
+    for seed in seeds:
+        whole, partial = _telling(tuple(seed.items()))
+        counts.append(sum(_stands(low, v) for v in whole) + 0.2 * sum(_stands(low, v) for v in partial))
     best = max(counts, default=0)
     return counts.index(best) if best else -1
 
 
-def _partial(seed: Mapping[str, str]) -> list[str]:
-    """Ends of numbers, and dates in another order."""
-    found = []
+@lru_cache(maxsize=4096)
+def _telling(items: tuple[tuple[str, str], ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Values of a seed by which it is recognised, in lower case: whole ones, and ends of numbers and dates in another order."""
+    seed = dict(items)
+    partial = []
     for fact in of_seed(seed):
         digits = re.sub(r"\D", "", fact.value)
         if day := calendar(fact.value):
-            found += [
-                dressed(day, like) for like in ("DD/MM/YYYY", "MM/DD/YYYY", "DD.MM.YYYY", "DD-MM-YYYY", "YYYY-MM-DD")
-            ]
+            partial += [dressed(day, like) for like in _ORDERS]
         elif len(digits) > 4:
-            found.append(digits[-4:])
-    return found
+            partial.append(digits[-4:])
+    return tuple(v.lower() for v in identity(seed)), tuple(v.lower() for v in partial)
 
 
 def uses(sessions: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, str]]) -> list[int]:

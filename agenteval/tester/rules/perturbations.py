@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from agenteval.tester.rules import replies
+from agenteval.tester.rules import questions, replies
 from agenteval.tester.rules.alterations import WAYS, altered
-from agenteval.tester.rules.evidence import matching, unheard
+from agenteval.tester.rules.evidence import unheard
 from agenteval.tester.rules.lexicon import load
 from agenteval.tester.rules.ownership import foreign_record, identity_values, is_record, name_before
 from agenteval.tester.rules.values import Value, extract
@@ -261,7 +261,7 @@ def _foreign(place: Place) -> Idea | None:
 
 def _insist(place: Place) -> Idea | None:
     e = place.here
-    if e.act not in (replies.FAIL, replies.NONE) and not (e.act == replies.REQUEST and matching(e, "rejects")):
+    if e.act not in (replies.FAIL, replies.NONE) and not (e.act == replies.REQUEST and questions.read(e.agent).rejected):
         return None
     heard = "\n".join(t for x in place.read[: place.at] for t in (x.user, x.agent)) + e.user
     if unheard(e.agent, heard):

@@ -23,6 +23,8 @@ from agenteval.tester.rules.talk import load
 
 FEW = 3
 """Fewer services than this, and the agent is asked again what it can do."""
+ROUNDS_A_SURVEY = 5
+"""Once all known services were asked for, one session in so many asks what else there is."""
 MOST_RECORDS = 4
 
 
@@ -41,17 +43,18 @@ def reply(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """
     sessions, seeds, phases = inputs["sessions"], inputs["brief"]["seeds"], inputs["phases"]
     greeting = next((s["greeting"] for s in sessions if s["greeting"].strip()), "")
-    known = named(greeting, [t["agent"] for s in sessions for t in s["turns"]])
+    known = named(sessions)
     key = [greeting, len(sessions)]
     seed = _unused(seeds, sessions)
-    if len(known) < FEW and phases.get("capability_discovery", 0) * 5 <= len(sessions):
-        return _discovery(known, seed, key)
-    if not known:
+    if not known or len(known) < FEW and phases.get("capability_discovery", 0) * ROUNDS_A_SURVEY <= len(sessions):
         return _discovery(known, seed, key)
     counts = {s: (_walked(s, sessions), requested_before(s, sessions)) for s in known}
-    service = min(known, key=lambda s: counts[s])
+    # An attempt that came to no outcome covers half as much as one that did.
+    service = min(known, key=lambda s: sum(counts[s]))
     seed = _unused(seeds, sessions, service)
-    walked, asked = counts[service]
+    _, asked = counts[service]
+    if asked and phases.get("capability_discovery", 0) * ROUNDS_A_SURVEY <= len(sessions):
+        return _discovery(known, seed, key)
     if asked and phases.get("consistency_check", 0) * 4 < len(sessions) and (again := _repeatable(sessions)):
         return _consistency(again, sessions, seeds, len(known))
     return _happy(service, asked, seed, sessions, seeds, key)

@@ -70,7 +70,7 @@ class _Draft:
     def __init__(self, text: str):
         self.talk, self.lexicon = load(), lexicon.load()
         self.patterns = self.talk.patterns
-        self.text = clean(text)
+        self.text = self.patterns["or_else"].sub("?", clean(text))
         self.items, self.lead, lines = items_of(self.text, self.talk)
         self.spoken = sentences("\n".join(lines), self.lexicon)
         self.read = [read_sentence(s, self.lexicon.language) for s in self.spoken]
@@ -182,6 +182,18 @@ class _Draft:
         elif question:
             self.marks["yes_no"] = spoken
 
+    def merged(self) -> None:
+        """ "Which order is it about? Please give me the number": one detail, the number of the order."""
+        kept: list[Slot] = []
+        for slot in self.slots:
+            last = kept[-1].name.split("_")[-1] if kept else ""
+            bare = {self.talk.classes.get(w, w) for w in slot.name.split("_")} == {"number"}
+            if bare and last and self.talk.classes.get(last, last) not in self.talk.words["kinds"]:
+                kept[-1] = Slot(f"{kept[-1].name}_{slot.name}", f"{kept[-1].wish} {slot.wish}")
+            else:
+                kept.append(slot)
+        self.slots = kept
+
     def owned(self) -> None:
         """A request in words that the lexicon does not know still names what it wants as the customer's own."""
         if (
@@ -253,6 +265,7 @@ def read(text: str) -> Question:
         draft.tone(sentence)
         if not draft.typed(place) and not draft.invites(sentence):
             draft.request(place)
+    draft.merged()
     draft.owned()
     options = tuple(draft.options())
     keyed = bool(options) and all(o.key for o in options) and draft.has("wants_number", draft.text.lower())

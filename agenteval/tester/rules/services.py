@@ -118,7 +118,8 @@ def split(phrase: str, talk: Talk) -> list[str]:
     whole: list[str] = []
     for i, part in enumerate(parts):
         words = part.lower().split()
-        known = words and words[0] in lex.forms or (words and words[0].endswith("ing"))
+        codes = {code for code, _ in lex.forms.get(words[0], ())}
+        known = "B" in codes or words[0].endswith("ing")
         if len(words) == 1 and known:
             later = next((p for p in parts[i + 1 :] if len(p.split()) > 1), "")
             whole.append(f"{part} {' '.join(later.split()[1:])}" if later else part)
@@ -128,13 +129,16 @@ def split(phrase: str, talk: Talk) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def services(text: str, greeting: bool = False) -> tuple[Service, ...]:
-    """Services that one reply names: in lists under a lead, in sentences, and in offers."""
+def services(text: str, early: bool = False) -> tuple[Service, ...]:
+    """Services that one reply names: in lists under a lead, in sentences, and in offers.
+
+    `early` says that the reply is a greeting, or answers the question what the agent can do.
+    """
     talk, lex = load(), lexicon.load()
     p = talk.patterns
     question = read(text)
     found: list[Service | None] = []
-    if menu(question, greeting):
+    if menu(question, early):
         found += [_service(o.text, "item", talk) for o in question.items]
     items = {o.text for o in question.items}
     for sentence in sentences(question.text, lex):
@@ -161,6 +165,8 @@ def services(text: str, greeting: bool = False) -> tuple[Service, ...]:
                 s and (s.form == "ing" or s.text.endswith(talk.single["plural"])) for s in offered
             ):
                 found += offered
+    if early and question.options and not question.items and not any(found):
+        found += [_service(part, "noun", talk) for part in split(", ".join(o.text for o in question.options), talk)]
     kept: list[Service] = []
     for service in found:
         if service and not any(service.words == other.words for other in kept):
@@ -168,10 +174,10 @@ def services(text: str, greeting: bool = False) -> tuple[Service, ...]:
     return tuple(kept)
 
 
-def menu(question: Question, greeting: bool = False) -> bool:
+def menu(question: Question, early: bool = False) -> bool:
     """Whether the list of a reply is one of services, and not of records, choices or details.
 
-    A greeting knows no records yet: what it lists to choose from is services.
+    A greeting (`early`) knows no records yet: what it lists to choose from is services.
     """
     talk = load()
     if len(question.items) < 2 or question.slots or question.gate:
@@ -181,7 +187,7 @@ def menu(question: Question, greeting: bool = False) -> bool:
     lead = " ".join(lines[max(0, first - 2) : first + 1]).lower()
     verbal = sum(_form(o.text.strip("*_ ") or "-", "item") != "noun" for o in question.items)
     if (
-        greeting
+        early
         and question.options
         or question.open
         and verbal * 2 >= len(question.items)
@@ -193,13 +199,20 @@ def menu(question: Question, greeting: bool = False) -> bool:
     )
 
 
-def named(greeting: str, replies: Iterable[str] = ()) -> list[Service]:
-    """Services of a greeting and of replies, in order of first mention, without near repetitions."""
+def named(sessions: Iterable[Mapping[str, Any]]) -> list[Service]:
+    """Services that sessions name, in order of first mention, without near repetitions.
+
+    What a greeting lists, and what is listed when the customer asks what the agent can do, is services.
+    """
+    asks = load().patterns["asks_services"]
     kept: list[Service] = []
-    for number, text in enumerate((greeting, *replies)):
-        for service in services(text, number == 0):
-            if not any(_same(service.words, other.words) for other in kept):
-                kept.append(service)
+    for session in sessions:
+        told = [(session["greeting"], True)]
+        told += [(turn["agent"], asks.search(turn["user"].lower()) is not None) for turn in session["turns"]]
+        for text, early in told:
+            for service in services(text, early):
+                if not any(service.words <= other.words or _same(service.words, other.words) for other in kept):
+                    kept.append(service)
     return kept
 
 
@@ -212,6 +225,25 @@ def _same(a: frozenset[str], b: frozenset[str]) -> bool:
 def request(service: Service, key: Any) -> str:
     """A request for a service, in a customer's words."""
     return say(load(), service.form, (key, service.text), x=service.text)
+
+
+def in_a_verb(goal: str, key: Any) -> str:
+    """A request whose task is named by a noun, said with the verb; empty where there is none.
+
+    >>> in_a_verb("I am interested in cancellations.", 0)
+    'I want to cancel something.'
+    """
+    lex, talk = lexicon.load(), load()
+    words = [(m.group().lower(), m.end()) for m in _WORD.finditer(goal)]
+    for word, end in words:
+        readings = {code: task for code, task in lex.forms.get(word, ())}
+        task = readings.get("N") or readings.get("W")
+        if not task or "B" in readings:
+            continue
+        of = re.match(r"\s+(?:\w{2,3})\s+([\w' -]+)", goal[end:])
+        thing = of[1] if of and of[1].split()[0] not in talk.words["service_stop"] else talk.single["something"]
+        return say(talk, "in_a_verb", (key, goal), x=f"{task} {thing}")
+    return ""
 
 
 def meant(session: Mapping[str, Any]) -> list[str]:

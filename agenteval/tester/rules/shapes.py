@@ -156,8 +156,11 @@ def fits(value: str, wish: str, talk: Talk) -> bool:
     low = wish.lower()
     digits = [n for m in talk.patterns["length_wish"].finditer(low) if (n := _count(m[1], talk))]
     letters = [n for m in talk.patterns["letters_wish"].finditer(low) if (n := _count(m[1], talk))]
+    whole = [n for m in talk.patterns["characters_wish"].finditer(low) if (n := _count(m[1], talk))]
     if talk.patterns["last_n"].search(low) or talk.patterns["first_n"].search(low):
         return True
+    if whole and sum(c.isalnum() for c in value) not in whole:
+        return False
     return (not digits or sum(c.isdigit() for c in value) in (*digits, sum(digits))) and (
         not letters or sum(c.isalpha() for c in value) in (*letters, sum(letters))
     )

@@ -60,6 +60,7 @@ def requested(sentence: str, lexicon: Lexicon, *, item: bool = False) -> list[st
         if label:
             name, _ = _phrase(_TOKEN.findall(label.group(1)), 0, lexicon)
             return [name] if name else []
+    asked = ""
     for pattern, name in lexicon.question_slots:
         match = pattern.search(sentence)
         if match:
@@ -69,6 +70,7 @@ def requested(sentence: str, lexicon: Lexicon, *, item: bool = False) -> list[st
                 filled = name.format("_".join(words[:1])) if words else ""
             if filled:
                 found.append(filled)
+                asked = match.group()
             break
     tokens = _TOKEN.findall(sentence)
     opened = _opened(tokens, lexicon.words["slot_openers"], lexicon)
@@ -76,7 +78,9 @@ def requested(sentence: str, lexicon: Lexicon, *, item: bool = False) -> list[st
         opened = _opened(tokens, lexicon.words["weak_slot_openers"], lexicon)
     if opened and found and found[0] in lexicon.words["vague_slots"]:
         found = []
-    return (found + [name for name in opened if name not in found])[:MAX_SLOTS]
+    if found:
+        opened = [name for name in opened if name not in found and name not in asked]
+    return (found + opened)[:MAX_SLOTS]
 
 
 def _opened(tokens: list[str], openers: frozenset[str], lexicon: Lexicon) -> list[str]:

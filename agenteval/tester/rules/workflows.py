@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from agenteval.tester.rules import replies
+from agenteval.tester.rules import questions, replies
 from agenteval.tester.rules.acts import STRONG, Sentence, read_sentence, tasks_in
 from agenteval.tester.rules.lexicon import load
 from agenteval.tester.rules.replies import Context, read_reply
@@ -140,7 +140,7 @@ def workflows(session: dict[str, Any]) -> list[Workflow]:
             outcome = "completion"
         elif e.act == replies.DENY and not any("gate" in s.cues for s in e.sentences):
             outcome = "refusal"
-        elif e.act in (replies.ANSWER, replies.DETAILS, replies.OPTIONS) and "?" in e.user and told(e.agent):
+        elif e.act in (replies.ANSWER, replies.DETAILS, replies.OPTIONS) and not questions.read(e.agent).asks and told(e.agent):
             outcome = "information"
         else:
             continue
