@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import agenteval
 from agenteval.llm.scripted import Scripted
@@ -143,3 +145,45 @@ def test_sentinels_stay_on_the_privileged_side(tmp_path, monkeypatch):
         if path.is_file() and path.parent.name != "privileged":
             data = path.read_bytes()
             assert not any(s.encode() in data for s in SENTINELS), path
+
+
+def strings(node) -> list[str]:
+    """All texts in what a YAML file holds."""
+    if isinstance(node, str):
+        return [node]
+    rows = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return [text for row in rows for text in strings(row)]
+
+
+def runs_of_words(text: str, n: int) -> set[str]:
+    """Each `n` words in a row that no punctuation, placeholder or regular expression breaks."""
+    found = set()
+    for piece in re.split(r"\{[^{}]*\}|[^\w\s']+", re.sub(r"\\[a-zA-Z]", "|", text)):
+        words = piece.lower().split()
+        found |= {" ".join(words[i : i + n]) for i in range(len(words) - n + 1)}
+    return found
+
+
+@pytest.mark.parametrize(
+    "wording",
+    sorted((PACKAGE / "subjects" / "scripted").glob("*/wordings/?.yaml")),
+    ids=lambda p: f"{p.parts[-3]}-{p.stem}",
+)
+def test_the_rules_know_no_phrase_of_our_subjects(wording):
+    theirs = set().union(*(runs_of_words(text, 5) for text in strings(yaml.safe_load(wording.read_text("utf-8")))))
+    assert len(theirs) > 500
+    rules = PACKAGE / "tester" / "rules"
+    for path in [*rules.rglob("*.py"), *rules.rglob("*.yaml")]:
+        assert runs_of_words(path.read_text("utf-8"), 5) & theirs == set(), path
+
+
+def test_no_tester_knows_the_name_of_a_subject():
+    sources = "\n".join(
+        p.read_text("utf-8") for p in (PACKAGE / "tester").rglob("*") if p.suffix in (".py", ".yaml", ".md")
+    )
+    domains = [p.parent for p in (PACKAGE / "subjects" / "scripted").glob("*/guards.yaml")]
+    assert domains
+    for folder in domains:
+        greetings = yaml.safe_load((folder / "wordings" / "a.yaml").read_text("utf-8"))["greeting"]
+        brand = set.intersection(*(set(re.findall(r"[A-Z][a-z]{4,}", text)) for text in greetings))
+        assert brand and [name for name in brand if name in sources] == []

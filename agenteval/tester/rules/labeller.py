@@ -158,7 +158,7 @@ def label(sessions: list[dict]) -> list[dict]:
 
     Examples
     --------
-    >>> turns = [{"user": "Please cancel my order.", "agent": "Shall I go ahead and cancel order 7?"},
+    >>> turns = [{"user": "Please cancel my order.", "agent": "Shall I cancel order 7?"},
     ...          {"user": "Yes", "agent": "Your order has been cancelled."}]
     >>> [t["activity"] for t in label([{"id": "s", "greeting": "", "turns": turns}])[0]["turns"]]
     ['request_confirmation_cancel', 'confirm_completion_cancel']

@@ -49,9 +49,9 @@ def wanted(question: Question) -> frozenset[str]:
 def resembles(reply: str, expected: str) -> bool:
     """Whether a reply does what the expected one did; an empty expectation is always met.
 
-    >>> resembles("May I have your order number?", "Could you tell me the number of your order?")
+    >>> resembles("Your order number, please?", "Which number does your order have?")
     True
-    >>> resembles("May I have your order number?", "Shall I go ahead and cancel it?")
+    >>> resembles("Your order number, please?", "Do you really want to cancel?")
     False
     """
     if not expected.strip():

@@ -183,7 +183,7 @@ class _Draft:
             self.marks["yes_no"] = spoken
 
     def merged(self) -> None:
-        """ "Which order is it about? Please give me the number": one detail, the number of the order."""
+        """ "Which order is it about? Its number, please?": one detail, the number of the order."""
         kept: list[Slot] = []
         for slot in self.slots:
             last = kept[-1].name.split("_")[-1] if kept else ""
