@@ -59,6 +59,10 @@ ORDERS = [
     session("a", ("Hello, my card number is LC-1000.", "Thanks. Which order, please?"), ("Cancel order W-5001.", "Shall I go ahead and cancel order W-5001?")),
     session("b", ("Hello, my card number is LC-2000.", "Thanks. Which order, please?"), ("Cancel order W-6002.", "Shall I go ahead and cancel order W-6002?")),
 ]  # fmt: skip
+FRAMES = [
+    session("f", ("I want to order a frame.", "Which wood would you like?"), ("Oak, please.", "And which colour shall the mount be?"),
+            ("Cream, please.", "Shall I place the order for the oak frame with a cream mount?")),
+]  # fmt: skip
 BRIEF = {
     "domain": "library",
     "seeds": [{"card_number": "LC-4410", "reservation": "R-2207"}, {"card_number": "LC-7007", "reservation": "R-9020"}],
@@ -164,7 +168,7 @@ def test_boundary_tests_are_valid_grounded_and_perturbed_once(domain, kind):
 
 
 def test_every_kind_of_perturbation_is_written_somewhere():
-    written = {t["perturbation"] for sessions in (LIBRARY, HARBOUR, ORDERS) for kind in ("", "node", "start", "end")
+    written = {t["perturbation"] for sessions in (LIBRARY, HARBOUR, ORDERS, FRAMES) for kind in ("", "node", "start", "end")
                for t in every_boundary(sessions, BRIEF, kind)}  # fmt: skip
     assert written == set(KINDS)
 

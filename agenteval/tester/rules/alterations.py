@@ -36,7 +36,6 @@ def _unknown(value: str) -> Iterator[str]:
 def _beyond(value: str, kind: str) -> Iterator[str]:
     if kind == "date":
         if _YEAR.search(value):
-            yield _YEAR.sub("1999", value, count=1)
             yield _YEAR.sub("2199", value, count=1)
         else:
             yield re.sub(r"\d{1,2}(?:st|nd|rd|th)?", "45", value, count=1)
@@ -47,10 +46,20 @@ def _beyond(value: str, kind: str) -> Iterator[str]:
         yield re.sub(r"-?\d[\d,.]*\d|\d", "900000", value, count=1)
 
 
+def _past(value: str) -> Iterator[str]:
+    if _YEAR.search(value):
+        yield _YEAR.sub("1999", value, count=1)
+    elif "/" in value:
+        yield f"{value}/1999"
+    else:
+        yield f"{value}, 1999"
+
+
 WAYS: dict[str, tuple[frozenset[str], Callable[[Value], Iterator[str]]]] = {
     "malformed_value": (frozenset({"identifier", "email", "phone", "code", "number"}), lambda v: _incomplete(v.text)),
     "unknown_value": (frozenset({"identifier", "phone", "code"}), lambda v: _unknown(v.text)),
     "out_of_range_value": (frozenset({"date", "time", "money", "number"}), lambda v: _beyond(v.text, v.kind)),
+    "past_value": (frozenset({"date"}), lambda v: _past(v.text)),
 }
 """Kind of perturbation to the kinds of values that it suits and its proposals."""
 

@@ -264,9 +264,9 @@ def _demanded(question: Question, scene: Scene, talk: Talk) -> Answer | None:
         return again
     if question.yes_no and scene.goal and not scene.asked and not question.rejected:
         return Answer("The agent wants to know what it is about.", scene.goal, "goal")
-    if question.yes_no and scene.goal and talk.patterns["about_what"].search(question.yes_no.lower()):
-        if not content(question.yes_no) & content(scene.goal):
-            return _again(scene, talk, key)
+    about = talk.patterns["about_what"].search(question.yes_no.lower())
+    if about and scene.goal and not content(question.yes_no) & content(scene.goal):
+        return _again(scene, talk, key)
     if question.yes_no:
         wanted = content(question.yes_no) & content(scene.goal)
         extra = talk.patterns["extra_offer"].search(question.yes_no.lower()) and not wanted

@@ -184,9 +184,9 @@ def _pursue(
         over = True
     if reply_.kind in ("nudge", "lack") and (_said(reply_.message, scene) or _repeating(scene)):
         over = True
-    if reply_.kind in ("nudge", "lack") and not done_before and not refusals and (own := _own_details(scene, talk)):
-        if (over or not read(scene.last).slots) and "?" in scene.last:
-            return _go("Nothing that is known answers this; the customer gives all details there are.", own)
+    helpless = reply_.kind in ("nudge", "lack") and "?" in scene.last and (over or not read(scene.last).slots)
+    if helpless and not done_before and not refusals and (own := _own_details(scene, talk)):
+        return _go("Nothing that is known answers this; the customer gives all details there are.", own)
     if over and not plan["phase"] and plan["turns_left"] >= 2:
         fresh = [r for r in requests if r not in stated and r != goal]
         if fresh and not read(scene.last).closed:

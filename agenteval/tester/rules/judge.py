@@ -302,9 +302,9 @@ def _failure_refuses(at: Scene, p: Predicate) -> Finding:
         done = _reports_done(at, p)
         return done._replace(holds=False)
     last = [e for e in at.span if e.act not in POLITE_ENDS][-1:]
-    if last and last[0].act == replies.DENY and any(s.cues & NEGATIVE for s in last[0].sentences):
-        if not p.task or alike(last[0].verb, p.task):
-            return found(True, last[0], refusing(last[0], p.task), "refuses it")
+    denied = bool(last) and last[0].act == replies.DENY and any(s.cues & NEGATIVE for s in last[0].sentences)
+    if denied and (not p.task or alike(last[0].verb, p.task)):
+        return found(True, last[0], refusing(last[0], p.task), "refuses it")
     return OPEN
 
 

@@ -18,6 +18,8 @@ from agenteval.tester.rules.values import Value, extract
 from agenteval.tester.rules.wording import base, names_identity, noun, words
 from agenteval.tester.rules.workflows import Exchange, task_at
 
+OF_ANYBODY = ("out_of_range_value", "past_value")
+"""Perturbations of values that need not belong to a record."""
 ANSWERS = ("confirm", "accept", "decline", "affirm", "negate")
 
 
@@ -215,7 +217,7 @@ def _with_value(kind: str) -> Callable[[Place], Idea | None]:
             slot = _slot_of(value, asked, answer.user)
             identity = value.text in known or (value.kind != "money" and value.kind != "date" and names_identity(slot))
             # Only what the agent itself keeps can be told to be unknown or incomplete; a free number may be anything.
-            if kind != "out_of_range_value" and not (identity or is_record(value, answer.user, slot)):
+            if kind not in OF_ANYBODY and not (identity or is_record(value, answer.user, slot)):
                 continue
             if value.kind == "number" and identity != (kind == "malformed_value"):
                 continue
@@ -235,6 +237,45 @@ def _with_value(kind: str) -> Callable[[Place], Idea | None]:
         return None
 
     return idea
+
+
+def _choice(place: Place) -> tuple[Exchange, Exchange, str] | None:
+    """A request, the answer that chose something in a few plain words, and those words."""
+    asked, answer = _asking(place)
+    if not asked or not answer or asked.act not in (replies.REQUEST, replies.OPTIONS) or asked.gate:
+        return None
+    chosen = answer.user.strip().rstrip(".!").removesuffix(words()["politely"])
+    if not 0 < len(chosen.split()) <= 3 or extract(answer.user)[1:] or answer.action.startswith(ANSWERS):
+        return None
+    if any(v.kind != "code" for v in extract(answer.user)) or answer.said.tasks or answer.said.asks:
+        return None
+    slot = next(iter(_asked_slots(asked)), words()["no_slot"])
+    return None if names_identity(slot) or '"' in chosen else (asked, answer, chosen)
+
+
+def _unlisted(place: Place) -> Idea | None:
+    """A thing that does not exist, where one of several was to be chosen."""
+    found = _choice(place)
+    if not found:
+        return None
+    asked, answer, chosen = found
+    slot, new = next(iter(_asked_slots(asked)), words()["no_slot"]), words()["nowhere"]
+    text = answer.user.strip().replace(chosen, new)
+    return Idea("unlisted_value", asked.turn, text, ("doubts",), ("accepts",), slot, new, (new,))
+
+
+def _same(place: Place) -> Idea | None:
+    """The choice that was made for something else just before, once more."""
+    found = _choice(place)
+    if not found or place.read.index(found[0]) < 1:
+        return None
+    asked, answer, chosen = found
+    earlier = _choice(place._replace(at=place.read.index(asked), kind=""))
+    if not earlier or earlier[2].lower() == chosen.lower() or _asked_slots(earlier[0]) == _asked_slots(asked):
+        return None
+    slot = next(iter(_asked_slots(asked)), words()["no_slot"])
+    text = _worded("same_value", place, value=earlier[2])
+    return Idea("same_value", asked.turn, text, ("doubts",), ("accepts",), slot, earlier[2])
 
 
 def _foreign(place: Place) -> Idea | None:
@@ -261,7 +302,9 @@ def _foreign(place: Place) -> Idea | None:
 
 def _insist(place: Place) -> Idea | None:
     e = place.here
-    if e.act not in (replies.FAIL, replies.NONE) and not (e.act == replies.REQUEST and questions.read(e.agent).rejected):
+    if e.act not in (replies.FAIL, replies.NONE) and not (
+        e.act == replies.REQUEST and questions.read(e.agent).rejected
+    ):
         return None
     heard = "\n".join(t for x in place.read[: place.at] for t in (x.user, x.agent)) + e.user
     if unheard(e.agent, heard):
@@ -333,7 +376,15 @@ GATE_KINDS = (
     "ambiguous_confirmation",
     "contradiction",
 )
-VALUE_KINDS = ("other_owner_value", "malformed_value", "out_of_range_value", "unknown_value")
+VALUE_KINDS = (
+    "other_owner_value",
+    "malformed_value",
+    "out_of_range_value",
+    "unknown_value",
+    "past_value",
+    "unlisted_value",
+    "same_value",
+)
 KINDS: dict[str, Callable[[Place], Idea | None]] = {
     "premature_confirmation": _premature,
     "skip_confirmation": _hurried,
@@ -348,6 +399,8 @@ KINDS: dict[str, Callable[[Place], Idea | None]] = {
     "incomplete_start": _bare_start,
     "other_owner_value": _foreign,
     **{way: _with_value(way) for way in WAYS},
+    "unlisted_value": _unlisted,
+    "same_value": _same,
     "missing_value": _missing,
     "ambiguous_value": _vague,
     "continue_after_end": _go_on,

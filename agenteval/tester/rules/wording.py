@@ -14,7 +14,27 @@ import yaml
 
 from agenteval.tester.rules.lexicon import load
 
-_PATTERNS = ["doubt", "withheld", "past", "example", "success", "begun", "conditional", "rejects", "not_done", "request_only", "already", "again", "redirect", "alternative", "stand_down", "label_noun", "asked_noun", "negation", "conjunction"]
+_PATTERNS = [
+    "doubt",
+    "withheld",
+    "past",
+    "example",
+    "success",
+    "begun",
+    "conditional",
+    "rejects",
+    "not_done",
+    "request_only",
+    "already",
+    "again",
+    "redirect",
+    "alternative",
+    "stand_down",
+    "label_noun",
+    "asked_noun",
+    "negation",
+    "conjunction",
+]
 _WORDS = ["identity", "identifier", "generic_slots", "routine_tasks", "undoing", "linking"]
 
 

@@ -140,7 +140,11 @@ def workflows(session: dict[str, Any]) -> list[Workflow]:
             outcome = "completion"
         elif e.act == replies.DENY and not any("gate" in s.cues for s in e.sentences):
             outcome = "refusal"
-        elif e.act in (replies.ANSWER, replies.DETAILS, replies.OPTIONS) and not questions.read(e.agent).asks and told(e.agent):
+        elif (
+            e.act in (replies.ANSWER, replies.DETAILS, replies.OPTIONS)
+            and not questions.read(e.agent).asks
+            and told(e.agent)
+        ):
             outcome = "information"
         else:
             continue
