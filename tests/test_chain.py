@@ -112,7 +112,7 @@ def test_stage_by_stage_gives_the_same_bytes(agents, capsys):
     }
     (agents / "config.yaml").write_text(yaml.safe_dump(config))
     out = agents / "parts"
-    for wrong, needs in (("mine", "discover"), ("plan", "discover"), ("run", "discover")):
+    for wrong in ("mine", "plan", "run"):
         code, _, err = call(capsys, wrong, "-o", out)
         assert code == 3 and err.count("\n") == 1 and "is no run folder" in err
     assert call(capsys, "discover", "--config", agents / "config.yaml", "-o", out)[0] == 0

@@ -4,7 +4,7 @@
 
 All arms of a seed share one discovery (phase-guided) and one graph; naive discovery is measured beside it. Guards are read from
 the subject's privileged log. *Reached*: evaluated in a test's run. *Stressed*: evaluated with a negative outcome at or after
-the perturbation. *Killed mutants* are the matter of a later experiment. Means over seeds, with the values of each seed.
+the perturbation. Means over seeds, with the value of each seed. A folder that is kept is continued by the same command.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
 
 from agenteval.chain import SHARED, Settings, fork, open_run, run_stages
 from agenteval.store import Run
@@ -107,12 +110,24 @@ def activity(labels: LabelledTrace, turn: int) -> str:
     return labels.turns[turn - 1].activity
 
 
-def show(title: str, rows: list[dict[str, float]]) -> None:
-    print(f"\n{title}")
-    for name in rows[0]:
-        values = [row[name] for row in rows]
-        each = " ".join(f"{v:.2f}" if isinstance(v, float) else str(v) for v in values)
-        print(f"  {name:24s} {statistics.fmean(values):8.2f}   ({each})")
+def show(title: str, columns: dict[str, list[dict[str, float]]]) -> None:
+    """Print the columns beside each other: the mean over seeds, and each seed's value behind it."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for name in columns:
+        table.add_column(name, justify="right")
+    for metric in next(iter(columns.values()))[0]:
+        table.add_row(metric, *(cell([row[metric] for row in rows]) for rows in columns.values()))
+    Console(width=None if sys.stdout.isatty() else 150).print(table)
+
+
+def cell(values: list[float]) -> str:
+    def shown(value: float) -> str:
+        return "-" if value != value else f"{value:.2f}" if isinstance(value, float) else str(value)
+
+    if len(values) == 1:
+        return shown(values[0])
+    return f"{shown(float(statistics.fmean(values)))} ({' '.join(map(shown, values))})"
 
 
 def main() -> None:
@@ -129,11 +144,8 @@ def main() -> None:
     domain = options.subject.removeprefix("scripted:").partition("?")[0]
     print(f"rules {rules_hash()}; {options.subject} with {len(guards(domain))} guards; seeds 0-{options.seeds - 1}")
 
-    found: dict[str, list[dict[str, float]]] = {
-        "discovery, phase-guided": [],
-        "discovery, naive": [],
-        **{f"arm {arm}": [] for arm in ARMS},
-    }
+    explored: dict[str, list[dict[str, float]]] = {"phase_guided": [], "naive": []}
+    tested: dict[str, list[dict[str, float]]] = {arm: [] for arm in ARMS}
     drops: dict[str, Counter[str]] = {arm: Counter() for arm in ARMS}
     seconds = []
     for seed in range(options.seeds):
@@ -141,24 +153,27 @@ def main() -> None:
         base = folder / f"seed{seed}"
         naive = open_run(folder / f"seed{seed}-naive", settings.model_copy(update={"discovery": "naive"}))
         run_stages(("discover",), naive)
-        found["discovery, naive"].append(discovery_row(naive.run))
-        started = time.monotonic()
+        explored["naive"].append(discovery_row(naive.run))
+        fresh, started = not (base / "manifest.json").exists(), time.monotonic()
         run_stages(SHARED, open_run(base, settings))
-        found["discovery, phase-guided"].append(discovery_row(Run(base)))
+        explored["phase_guided"].append(discovery_row(Run(base)))
         for arm in ARMS:
             out = folder / f"seed{seed}-{arm}"
-            fork(base, out, settings.model_copy(update={"arm": arm}))
+            if not (out / "manifest.json").exists():
+                fork(base, out, settings.model_copy(update={"arm": arm}))
             run_stages(("plan", "run"), open_run(out, None))
-            if arm == "prompt_only":
+            if arm == "prompt_only" and fresh:
                 seconds.append(time.monotonic() - started)
             run = Run(out)
-            found[f"arm {arm}"].append(arm_row(run))
+            tested[arm].append(arm_row(run))
             drops[arm].update(run.manifest["stages"]["plan"]["boundary"]["dropped"])
-    for title, rows in found.items():
-        show(title, rows)
-    print("\nboundary drafts dropped, all seeds")
+    show("Discovery", explored)
+    show("Tests, by arm", tested)
+    print("boundary drafts dropped, all seeds")
     for arm, counted in drops.items():
         print(f"  {arm:20s} {', '.join(f'{n} {reason}' for reason, n in sorted(counted.items())) or 'none'}")
+    if not seconds:
+        return
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"\nchain with one arm: {statistics.fmean(seconds):.1f} s (12 rounds, up to 50 + 50 tests); peak memory of this process {peak:.0f} MB"

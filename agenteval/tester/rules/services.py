@@ -236,7 +236,7 @@ def in_a_verb(goal: str, key: Any) -> str:
     lex, talk = lexicon.load(), load()
     words = [(m.group().lower(), m.end()) for m in _WORD.finditer(goal)]
     for word, end in words:
-        readings = {code: task for code, task in lex.forms.get(word, ())}
+        readings = dict(lex.forms.get(word, ()))
         task = readings.get("N") or readings.get("W")
         if not task or "B" in readings:
             continue
