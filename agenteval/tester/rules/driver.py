@@ -192,7 +192,9 @@ def _pursue(
         if fresh and not read(scene.last).closed:
             return _go("Another service that the agent has named.", pick(scene.key, fresh))
     if over:
-        polite = say(talk, "bye" if read(scene.last).more or done_before else "refused_end", scene.key)
+        polite = say(
+            talk, "bye" if reply_.kind == "bye" or read(scene.last).more or done_before else "refused_end", scene.key
+        )
         return _done(reply_.why, polite if reply_.kind != "end" and not _said(polite, scene) else "")
     return _fresh(reply_.why, reply_.message, scene, talk)
 

@@ -138,7 +138,8 @@ def _told(reply: str) -> tuple[Fact, ...]:
         if (m := PAIR.match(line)) and len(m[2]) <= 60 and not m[2].strip().endswith("?"):
             facts.append(Fact(m[1].strip().lower().replace(" ", "_"), m[2].strip().rstrip("."), "agent"))
     for m in load().patterns["from_to"].finditer(question.text):
-        facts += [Fact("origin", m[1], "agent"), Fact("destination", m[2], "agent")]
+        origin, destination = (place for place in m.groups() if place)
+        facts += [Fact("origin", origin, "agent"), Fact("destination", destination, "agent")]
     shown = "\n".join(
         line[: m.start()] if (m := example.search(line.lower())) else line for line in question.text.split("\n")
     )

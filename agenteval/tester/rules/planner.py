@@ -47,14 +47,14 @@ def reply(inputs: Mapping[str, Any]) -> dict[str, Any]:
     key = [greeting, len(sessions)]
     seed = _unused(seeds, sessions)
     if not known or len(known) < FEW and phases.get("capability_discovery", 0) * ROUNDS_A_SURVEY <= len(sessions):
-        return _discovery(known, seed, key)
+        return _discovery(known, seed, sessions, key)
     counts = {s: (_walked(s, sessions), requested_before(s, sessions)) for s in known}
     # An attempt that came to no outcome covers half as much as one that did.
     service = min(known, key=lambda s: sum(counts[s]))
     seed = _unused(seeds, sessions, service)
     _, asked = counts[service]
     if asked and phases.get("capability_discovery", 0) * ROUNDS_A_SURVEY <= len(sessions):
-        return _discovery(known, seed, key)
+        return _discovery(known, seed, sessions, key)
     if asked and phases.get("consistency_check", 0) * 4 < len(sessions) and (again := _repeatable(sessions)):
         return _consistency(again, sessions, seeds, len(known))
     return _happy(service, asked, seed, sessions, seeds, key)
@@ -120,9 +120,16 @@ def _happy(
             "objective": plan["happy"].replace("{request}", wish), "strategy": strategy}  # fmt: skip
 
 
-def _discovery(known: Sequence[Service], seed: Mapping[str, str], key: Any) -> dict[str, Any]:
+def _asked_about(service: Service, sessions: Sequence[Mapping[str, Any]]) -> int:
+    return sum(service.text in turn["user"] for session in sessions for turn in session["turns"])
+
+
+def _discovery(
+    known: Sequence[Service], seed: Mapping[str, str], sessions: Sequence[Mapping[str, Any]], key: Any
+) -> dict[str, Any]:
     plan = load().plan
-    objective = plan["discover"].replace("{request}", request(known[-1], key)) if known else plan["discover_plain"]
+    fresh = min(known, key=lambda s: _asked_about(s, sessions)) if known else None
+    objective = plan["discover"].replace("{request}", request(fresh, key)) if fresh else plan["discover_plain"]
     strategy = plan["discover_strategy"].replace("{facts}", _facts(seed)) if seed else plan["discover_strategy_plain"]
     return {
         "why": f"Only {len(known)} services are known.",

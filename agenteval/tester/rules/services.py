@@ -7,11 +7,12 @@ which it is found again in what customers and agents say later.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from agenteval.tester.rules import lexicon
+from agenteval.tester.rules.enumerations import Option
 from agenteval.tester.rules.questions import Question, read
 from agenteval.tester.rules.talk import Talk, load, say
 from agenteval.tester.rules.text import sentences
@@ -139,7 +140,7 @@ def services(text: str, early: bool = False) -> tuple[Service, ...]:
     question = read(text)
     found: list[Service | None] = []
     if menu(question, early):
-        found += [_service(o.text, "item", talk) for o in question.items]
+        found += [_service(o.text, "base" if _verbal(o.text, question.items) else "item", talk) for o in question.items]
     items = {o.text for o in question.items}
     for sentence in sentences(question.text, lex):
         low = sentence.lower()
@@ -172,6 +173,16 @@ def services(text: str, early: bool = False) -> tuple[Service, ...]:
         if service and not any(service.words == other.words for other in kept):
             kept.append(service)
     return tuple(kept)
+
+
+def _verbal(item: str, items: Sequence[Option]) -> bool:
+    """Whether an item of a menu begins with a verb; a word that is also a noun is one where most others are verbs."""
+    forms = lexicon.load().forms
+
+    def verb(text: str) -> bool:
+        return "B" in {code for code, _ in forms.get(text.lower().strip("*_ ").partition(" ")[0], ())}
+
+    return verb(item) and sum(verb(o.text) for o in items) * 2 > len(items)
 
 
 def menu(question: Question, early: bool = False) -> bool:
