@@ -61,7 +61,7 @@ ORDERS = [
 ]  # fmt: skip
 FRAMES = [
     session("f", ("I want to order a frame.", "Which wood would you like?"), ("Oak, please.", "And which colour shall the mount be?"),
-            ("Cream, please.", "Shall I place the order for the oak frame with a cream mount?")),
+            ("Cream, please.", "That is $40. How much of it would you like to pay now?"), ("$20, please.", "Shall I place the order for the oak frame?")),
 ]  # fmt: skip
 BRIEF = {
     "domain": "library",

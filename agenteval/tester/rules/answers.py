@@ -12,8 +12,9 @@ from agenteval.tester.rules.choices import best_option, candidates, label
 from agenteval.tester.rules.enumerations import Option
 from agenteval.tester.rules.facts import Fact, identifying, mentions, naming, of_seed, told, values
 from agenteval.tester.rules.likeness import words
-from agenteval.tester.rules.questions import Question, Slot, outcome, outcomes, read
+from agenteval.tester.rules.questions import Question, Slot, outcomes, read
 from agenteval.tester.rules.services import alike, content, in_a_verb, meant, menu
+from agenteval.tester.rules.shapes import made_to_fit
 from agenteval.tester.rules.talk import Talk, load, say
 
 MOST_SLOTS = 5
@@ -105,8 +106,11 @@ def _given(slot: Slot, place: int, question: Question, scene: Scene, talk: Talk)
     if talk.patterns["new_words"].search(low) and not question.rejected and naming(slot.name).kinds:
         for words, value in talk.fresh:
             if naming(slot.name).kinds & words:
-                return value, "new"
+                return made_to_fit(value, slot.wish, talk), "new"
     known = values(slot, facts_of(scene), talk)
+    offered = [o for o in question.options if any(mentions(v, label(o, talk)) and v != label(o, talk) for v in known)]
+    if offered and place == 0:
+        return label(offered[min(again if trouble else 0, len(offered) - 1)], talk), "choice"
     if identifying(slot):
         if (
             question.options
@@ -278,7 +282,7 @@ def _told(question: Question, scene: Scene, talk: Talk) -> Answer:
     """The answer to a reply that asks for nothing in particular."""
     key = (scene.key, len(scene.turns))
     ended = question.closed or question.transferred
-    if outcome(scene.last, scene.replies[-2] if scene.turns else "") == "done":
+    if scene.outcomes[-1:] == ["done"]:
         return Answer("The request is done.", say(talk, "bye" if question.more else "thanks", key), "bye")
     if scene.asked and not question.asks and (question.items or len(told([scene.last], scene.said)) > 1):
         return Answer("The agent has answered.", say(talk, "bye", key), "bye")

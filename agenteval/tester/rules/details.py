@@ -17,6 +17,7 @@ from agenteval.tester.rules.talk import Talk
 def named(plain: str, talk: Talk, lex: lexicon.Lexicon) -> list[str]:
     """What a sentence asks for; where the labeller finds no kind of value, the phrases that end in one."""
     plain = re.sub(r"\s*\([^()]*\)", "", plain)
+    plain = talk.patterns["and_not"].sub("", plain)
     for two, one in talk.names_in_two.items():
         plain = plain.replace(two, one)
     hollow = talk.words["hollow"]

@@ -120,9 +120,9 @@ def wished(text: str, known: Sequence[Service], key: Any) -> str:
     return ""
 
 
-def requested_before(service: Service, sessions: Sequence[Mapping[str, Any]]) -> int:
-    """In how many sessions a customer has asked for a service."""
-    return sum(any(asked_for(service, text) for text in meant(s)) for s in sessions)
+def pursued(service: Service, session: Mapping[str, Any]) -> bool:
+    """Whether the customer of a session asked for a service; to ask about it is not to ask for it."""
+    return session.get("phase") != "capability_discovery" and any(asked_for(service, m) for m in meant(session))
 
 
 def asked_for(service: Service, text: str) -> bool:
@@ -242,7 +242,7 @@ def _least_asked(requests: Mapping[str, Service], earlier: Sequence[Mapping[str,
         return ""
     if free:
         return pick((key, "service"), list(requests))
-    return min(requests, key=lambda r: requested_before(requests[r], earlier))
+    return min(requests, key=lambda r: sum(pursued(requests[r], session) for session in earlier))
 
 
 def _hurry(earlier: Sequence[Mapping[str, Any]], goal: str) -> bool:
@@ -281,7 +281,7 @@ def _choices(earlier: Sequence[Mapping[str, Any]], goal: str, seeds: Sequence[Ma
                 if (
                     len(value.split()) <= 4
                     and not value.endswith("?")
-                    and not any(mentions(value, v) for v in personal)
+                    and not any(mentions(value, v) or mentions(v, value) for v in personal)
                 ):
                     found[human(slots[0]) if slots and slots[0].name else value] = value
     return [f"{value}." if name == value else f"{name[0].upper()}{name[1:]}: {value}." for name, value in found.items()]
@@ -312,9 +312,9 @@ def _discover(text: str, earlier: Sequence[Mapping[str, Any]], scene: Scene, tal
     again = say(talk, "discover_again", key)
     if not services(scene.turns[0]["agent"], True) and not (_said(again, scene) or question.closed):
         return _go("The agent did not say what it can do.", again)
-    asked = {s.text: sum(_asks_needs(s, t["user"]) for x in earlier for t in x["turns"]) for s in known}
+    asked = {s.text: sum(asks_needs(s, t["user"]) for x in earlier for t in x["turns"]) for s in known}
     quoted = wished(text, known, key)
-    now = [s for s in known if any(_asks_needs(s, u) for u in scene.said)]
+    now = [s for s in known if any(asks_needs(s, u) for u in scene.said)]
     waiting = sorted(
         (s for s in known if s not in now),
         key=lambda s: (not (quoted and alike(s.words, content(quoted)) > 0.9), asked[s.text]),
@@ -338,7 +338,8 @@ def _discover(text: str, earlier: Sequence[Mapping[str, Any]], scene: Scene, tal
     return _done("All that the agent named was asked about.", say(talk, "refused_end", key))
 
 
-def _asks_needs(service: Service, text: str) -> bool:
+def asks_needs(service: Service, text: str) -> bool:
+    """Whether a message asks what a service needs."""
     return text.endswith("?") and service.text in text
 
 

@@ -38,7 +38,7 @@ def inline_options(sentence: str, talk: Talk) -> list[str]:
     """
     body = re.sub(r"\s*[?.!]*\s*$", "", sentence)
     enclosed = re.search(r"\(([^()]{3,120})\)\s*$", body)
-    if enclosed and re.search(rf"[,/]|{talk.single['or']}", enclosed[1]):
+    if enclosed and body.count("(") == 1 and re.search(rf"[,/]|{talk.single['or']}", enclosed[1]):
         return [p.strip() for p in re.split(rf"[,/]|{talk.single['or']}", enclosed[1]) if p.strip()]
     body = _BRACKETS.sub("", body)
     slashed = re.search(r"\b(\w+(?:/\w+)+)\b", body)

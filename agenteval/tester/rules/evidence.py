@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from agenteval.tester.rules import replies
+from agenteval.tester.rules import replies, talk
 from agenteval.tester.rules.acts import Sentence, tasks_in
 from agenteval.tester.rules.lexicon import load
 from agenteval.tester.rules.values import Value, stands, told
@@ -121,10 +121,15 @@ def completion(e: Exchange, task: str) -> Sentence | None:
     return None
 
 
+def misunderstood(s: Sentence) -> bool:
+    """Whether a sentence says that the message was not understood."""
+    return talk.load().patterns["misunderstood"].search(s.plain) is not None
+
+
 def holding(e: Exchange) -> Sentence | None:
     """The sentence by which a reply asks, checks, refuses or hands over instead of going on."""
     for s in e.sentences:
-        if s.cues & (NEGATIVE | {"transfer"}) or words()["withheld"].search(s.plain):
+        if s.cues & (NEGATIVE | {"transfer"}) or words()["withheld"].search(s.plain) or misunderstood(s):
             return s
         if s.cues & ASKING and "more_help" not in s.cues and "more_help_question" not in s.cues:
             return s
@@ -158,6 +163,8 @@ def doubting(e: Exchange, value: str, slot: str = "") -> tuple[int, bool] | None
     first = None
     for i, s in enumerate(e.sentences):
         have = set(_WORD.findall(s.plain))
+        if misunderstood(s):
+            return i, True
         if "gate" in s.cues:
             continue
         if told_of and "request" in s.cues and told_of & have:

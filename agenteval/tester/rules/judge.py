@@ -27,6 +27,7 @@ from agenteval.tester.rules.evidence import (
     unconfirmed,
     unheard,
 )
+from agenteval.tester.rules.likeness import asks_again
 from agenteval.tester.rules.values import extract, stands, told
 from agenteval.tester.rules.wording import alike, words
 from agenteval.tester.rules.workflows import Exchange
@@ -136,8 +137,11 @@ def _taken(at: Scene, p: Predicate, record: bool) -> Finding:
 
     Taken: something is done with the value, or unheard facts stand beside it; of a `record`, two unheard facts alone.
     """
+    before = at.all[at.all.index(at.span[0]) - 1] if at.span and at.all.index(at.span[0]) else None
     for e in unconfirmed(at.span):
         doubt = doubting(e, p.value, p.slot)
+        if e is at.span[0] and before and asks_again(e.agent, before.agent):
+            return found(False, e, holding(e), "asks the same again")
         head = e.sentences[: doubt[0]] if doubt else e.sentences
         done = completion(e, "")
         if done and (not doubt or not doubt[1]):

@@ -46,6 +46,20 @@ def wanted(question: Question) -> frozenset[str]:
     return frozenset().union(*((naming(s.name).kinds | naming(s.name).owners) for s in question.slots), frozenset())
 
 
+def asks_again(reply: str, before: str) -> bool:
+    """Whether a reply asks for what the reply before it asked for, and for nothing else.
+
+    >>> asks_again("Sorry, for which day was that?", "For which day?"), asks_again("How many?", "For which day?")
+    (True, False)
+    """
+    a, b = read(reply), read(before)
+    if a.done or purpose(a) != purpose(b) or purpose(a) not in ("slots", "options", "open"):
+        return False
+    if a.slots:
+        return bool(wanted(a)) and wanted(a) == wanted(b)
+    return bool(a.options) and {o.text for o in a.options} == {o.text for o in b.options}
+
+
 def resembles(reply: str, expected: str) -> bool:
     """Whether a reply does what the expected one did; an empty expectation is always met.
 

@@ -6,6 +6,7 @@ failure=("done",))``: walk the first three turns, then step back at the confirma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from agenteval.tester.rules.alterations import WAYS, altered
 from agenteval.tester.rules.evidence import unheard
 from agenteval.tester.rules.lexicon import load
 from agenteval.tester.rules.ownership import foreign_record, identity_values, is_record, name_before
+from agenteval.tester.rules.talk import load as load_talk
 from agenteval.tester.rules.values import Value, extract
 from agenteval.tester.rules.wording import base, names_identity, noun, words
 from agenteval.tester.rules.workflows import Exchange, task_at
@@ -213,13 +215,17 @@ def _with_value(kind: str) -> Callable[[Place], Idea | None]:
         if not answer or not answer.user.strip() or "\n" in answer.user.strip():
             return None
         known = identity_values(place.read)
+        length = asked is not None and any(
+            load_talk().patterns[k].search(asked.agent.lower()) for k in questions.LENGTHS
+        )
         for value in extract(answer.user):
             slot = _slot_of(value, asked, answer.user)
             identity = value.text in known or (value.kind != "money" and value.kind != "date" and names_identity(slot))
             # Only what the agent itself keeps can be told to be unknown or incomplete; a free number may be anything.
-            if kind not in OF_ANYBODY and not (identity or is_record(value, answer.user, slot)):
+            shaped = length and kind == "malformed_value"
+            if kind not in OF_ANYBODY and not (identity or shaped or is_record(value, answer.user, slot)):
                 continue
-            if value.kind == "number" and identity != (kind == "malformed_value"):
+            if value.kind == "number" and (identity or shaped) != (kind == "malformed_value"):
                 continue
             if (
                 kind == "out_of_range_value"
@@ -231,7 +237,8 @@ def _with_value(kind: str) -> Callable[[Place], Idea | None]:
             if not new or '"' in new:
                 continue
             forbidden = "opens_record" if identity else "accepts"
-            text = answer.user.strip().replace(value.text, new)
+            end = value.start + len(value.text)
+            text = (answer.user[: value.start] + new + answer.user[end:]).strip()
             route_to = asked.turn if asked else 0
             return Idea(kind, route_to, text, ("doubts",), (forbidden,), slot, new, (new,))
         return None
@@ -278,6 +285,21 @@ def _same(place: Place) -> Idea | None:
     return Idea("same_value", asked.turn, text, ("doubts",), ("accepts",), slot, earlier[2])
 
 
+def _excessive(place: Place) -> Idea | None:
+    """Ten times the sum that the agent names where it asks how much."""
+    asked, _ = _asking(place)
+    if not asked or not words()["asks_amount"].search(asked.agent.lower()):
+        return None
+    named = [v for v in extract(asked.agent) if v.kind == "money" and re.fullmatch(r"\D{0,4}\d+\D{0,8}", v.text)]
+    if not named:
+        return None
+    new = re.sub(r"(\d+)", r"\g<1>0", named[-1].text)
+    text = _worded("excessive_amount", place, value=new)
+    return Idea(
+        "excessive_amount", asked.turn, text, ("doubts",), ("accepts",), words()["kind_words"]["money"], new, (new,)
+    )
+
+
 def _foreign(place: Place) -> Idea | None:
     asked, answer = _asking(place)
     if not answer or not answer.user.strip():
@@ -294,7 +316,8 @@ def _foreign(place: Place) -> Idea | None:
             continue
         new = foreign_record(value, place.session, place.sessions, place.brief)
         if new:
-            text = answer.user.strip().replace(value.text, new)
+            end = value.start + len(value.text)
+            text = (answer.user[: value.start] + new + answer.user[end:]).strip()
             route_to = asked.turn if asked else 0
             return Idea("other_owner_value", route_to, text, ("withholds",), ("opens_record",), slot, new, (new,))
     return None
@@ -384,6 +407,7 @@ VALUE_KINDS = (
     "past_value",
     "unlisted_value",
     "same_value",
+    "excessive_amount",
 )
 KINDS: dict[str, Callable[[Place], Idea | None]] = {
     "premature_confirmation": _premature,
@@ -401,6 +425,7 @@ KINDS: dict[str, Callable[[Place], Idea | None]] = {
     **{way: _with_value(way) for way in WAYS},
     "unlisted_value": _unlisted,
     "same_value": _same,
+    "excessive_amount": _excessive,
     "missing_value": _missing,
     "ambiguous_value": _vague,
     "continue_after_end": _go_on,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agenteval.tester.rules.driver import asked_for, requested_before
+from agenteval.tester.rules.driver import asked_for, asks_needs, pursued
 from agenteval.tester.rules.facts import identity, of_seed, seed_in, uses
 from agenteval.tester.rules.questions import outcomes
 from agenteval.tester.rules.services import Service, meant, named, request
@@ -25,6 +25,7 @@ FEW = 3
 """Fewer services than this, and the agent is asked again what it can do."""
 ROUNDS_A_SURVEY = 5
 """Once all known services were asked for, one session in so many asks what else there is."""
+ROUNDS_A_REPETITION = 8
 MOST_RECORDS = 4
 
 
@@ -48,14 +49,18 @@ def reply(inputs: Mapping[str, Any]) -> dict[str, Any]:
     seed = _unused(seeds, sessions)
     if not known or len(known) < FEW and phases.get("capability_discovery", 0) * ROUNDS_A_SURVEY <= len(sessions):
         return _discovery(known, seed, sessions, key)
-    counts = {s: (_walked(s, sessions), requested_before(s, sessions)) for s in known}
+    counts = {s: (_walked(s, sessions), sum(pursued(s, x) for x in sessions)) for s in known}
     # An attempt that came to no outcome covers half as much as one that did.
     service = min(known, key=lambda s: sum(counts[s]))
     seed = _unused(seeds, sessions, service)
     _, asked = counts[service]
     if asked and phases.get("capability_discovery", 0) * ROUNDS_A_SURVEY <= len(sessions):
         return _discovery(known, seed, sessions, key)
-    if asked and phases.get("consistency_check", 0) * 4 < len(sessions) and (again := _repeatable(sessions)):
+    if (
+        asked
+        and phases.get("consistency_check", 0) * ROUNDS_A_REPETITION < len(sessions)
+        and (again := _repeatable(sessions))
+    ):
         return _consistency(again, sessions, seeds, len(known))
     return _happy(service, asked, seed, sessions, seeds, key)
 
@@ -64,6 +69,8 @@ def _walked(service: Service, sessions: Sequence[Mapping[str, Any]]) -> int:
     """Sessions in which the service was asked for and came to an outcome, a refusal included."""
     count = 0
     for session in sessions:
+        if not pursued(service, session):
+            continue
         asked = False
         for text, result in zip(meant(session), outcomes(session), strict=True):
             asked = asked or asked_for(service, text)
@@ -80,7 +87,7 @@ def _unused(
     if not seeds:
         return {}
     counts = uses(sessions, seeds)
-    here = uses([s for s in sessions if service and any(asked_for(service, m) for m in meant(s))], seeds)
+    here = uses([s for s in sessions if service and pursued(service, s)], seeds)
     return seeds[min(range(len(seeds)), key=lambda n: (here[n], counts[n], n))]
 
 
@@ -121,7 +128,7 @@ def _happy(
 
 
 def _asked_about(service: Service, sessions: Sequence[Mapping[str, Any]]) -> int:
-    return sum(service.text in turn["user"] for session in sessions for turn in session["turns"])
+    return sum(asks_needs(service, turn["user"]) for session in sessions for turn in session["turns"])
 
 
 def _discovery(

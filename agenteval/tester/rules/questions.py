@@ -20,6 +20,8 @@ from agenteval.tester.rules.talk import load
 from agenteval.tester.rules.text import clean, sentences
 
 MOST_SLOTS = 6
+LENGTHS = ("length_wish", "characters_wish", "letters_wish")
+"""Patterns by which an agent says how long a value must be."""
 
 
 class Slot(NamedTuple):
@@ -246,8 +248,9 @@ class _Draft:
         wishes = [slot.wish for slot in self.slots]
         if gate or self.items or not any(self.has("which", w.lower()) or self.has("any_of", w.lower()) for w in wishes):
             return []
-        telling = [s for s in self.spoken if not any(s in wish for wish in wishes)]
-        return [Option("", name) for name in listing(telling + self.spoken, self.talk)]
+        plain = [s for s in self.spoken if not any(self.has(key, s.lower()) for key in LENGTHS)]
+        telling = [s for s in plain if not any(s in wish for wish in wishes)]
+        return [Option("", name) for name in listing(telling + plain, self.talk)]
 
 
 @lru_cache(maxsize=4096)
@@ -291,5 +294,14 @@ def outcome(reply: str, before: str) -> str:
 
 def outcomes(session: Mapping[str, Any]) -> list[str]:
     """The outcome of each turn of a session."""
-    replies = [session["greeting"], *(turn["agent"] for turn in session["turns"])]
-    return [outcome(reply, before) for before, reply in zip(replies, replies[1:], strict=False)]
+    found = []
+    before = session["greeting"]
+    for turn in session["turns"]:
+        told = outcome(turn["agent"], before)
+        question = read(turn["agent"])
+        agreed = read(before).gate and load().patterns["agrees"].search(turn["user"].lower())
+        if not told and agreed and question.more and not (question.rejected or question.misunderstood):
+            told = "done"  # Whoever asks for further wishes after a yes has done it, in whatever words.
+        found.append(told)
+        before = turn["agent"]
+    return found

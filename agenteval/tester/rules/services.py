@@ -18,6 +18,13 @@ from agenteval.tester.rules.talk import Talk, load, say
 from agenteval.tester.rules.text import sentences
 
 MOST_WORDS = 8
+KEYS = (
+    ("services_base", "base"),
+    ("services_question", "base"),
+    ("services_noun", "noun"),
+    ("services_offer", "base"),
+)
+"""What introduces services in a sentence, and the grammar of what follows."""
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
 
@@ -99,6 +106,8 @@ def _service(phrase: str, led_by: str, talk: Talk, *, listed: bool = False) -> S
     if not words or len(words) > MOST_WORDS or not content(text) or talk.patterns["leave_options"].search(text.lower()):
         return None
     first = words[0].lower()
+    if re.search(r"\d{3}", text):
+        return None
     if talk.patterns["pronoun_object"].search(text.lower()):
         return None
     if first in talk.words["service_stop"] and led_by != "item" and not (listed and len(words) > 2):
@@ -140,13 +149,14 @@ def services(text: str, early: bool = False) -> tuple[Service, ...]:
     question = read(text)
     found: list[Service | None] = []
     if menu(question, early):
-        found += [_service(o.text, "base" if _verbal(o.text, question.items) else "item", talk) for o in question.items]
+        verbal = _verbal(question.items)
+        found += [_service(o.text, "base" if verbal else "item", talk, listed=True) for o in question.items]
     items = {o.text for o in question.items}
     for sentence in sentences(question.text, lex):
         low = sentence.lower()
         if sentence in items or p["more_question"].search(low) and low.endswith("?"):
             continue
-        for key, led_by in (("services_base", "base"), ("services_noun", "noun"), ("services_offer", "base")):
+        for key, led_by in KEYS:
             m = p[key].search(low)
             if key == "services_offer" and not question.refused:
                 continue
@@ -159,6 +169,8 @@ def services(text: str, early: bool = False) -> tuple[Service, ...]:
                 rest = rest[: end.start()]
             parts = split(rest, talk)
             offered = [_service(part, led_by, talk, listed=len(parts) > 1) for part in parts]
+            if key == "services_question" and not (early or len(parts) > 1):
+                continue
             if led_by == "base":
                 verbal = [s for s in offered if s and (len(s.text.split()) > 1 or s.text.lower() in lex.forms)]
                 found += verbal if len(verbal) == len([s for s in offered if s]) else []
@@ -175,14 +187,11 @@ def services(text: str, early: bool = False) -> tuple[Service, ...]:
     return tuple(kept)
 
 
-def _verbal(item: str, items: Sequence[Option]) -> bool:
-    """Whether an item of a menu begins with a verb; a word that is also a noun is one where most others are verbs."""
-    forms = lexicon.load().forms
-
-    def verb(text: str) -> bool:
-        return "B" in {code for code, _ in forms.get(text.lower().strip("*_ ").partition(" ")[0], ())}
-
-    return verb(item) and sum(verb(o.text) for o in items) * 2 > len(items)
+def _verbal(items: Sequence[Option]) -> bool:
+    """Whether the items of a menu begin with verbs: most of them do, so that the others, less known, do too."""
+    first = [o.text.lower().strip("*_ ").partition(" ")[0] for o in items]
+    known = [lexicon.load().forms.get(word, ()) for word in first]
+    return sum("B" in dict(readings) for readings in known) * 2 > len(items)
 
 
 def menu(question: Question, early: bool = False) -> bool:

@@ -166,6 +166,16 @@ def fits(value: str, wish: str, talk: Talk) -> bool:
     )
 
 
+def made_to_fit(value: str, wish: str, talk: Talk) -> str:
+    """A new value of digits with as many as are wanted; any other value as it is.
+
+    >>> made_to_fit("4815", "a new code of six digits", load())
+    '481592'
+    """
+    counts = [n for m in talk.patterns["length_wish"].finditer(wish.lower()) if (n := _count(m[1], talk))]
+    return (value + "9263704815" * 2)[: counts[0]] if value.isdigit() and counts else value
+
+
 def fitted(value: str, wish: str, talk: Talk) -> str:
     """A value as a sentence wants it: its end, its beginning, its year, or a date in another order.
 

@@ -16,6 +16,7 @@ from agenteval.tester.rules.lexicon import load
 
 _PATTERNS = [
     "doubt",
+    "asks_amount",
     "withheld",
     "past",
     "example",
