@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from agenteval.tester.rules.choices import best_option, candidates, label
 from agenteval.tester.rules.enumerations import Option
 from agenteval.tester.rules.facts import Fact, identifying, mentions, naming, of_seed, told, values
-from agenteval.tester.rules.likeness import words
+from agenteval.tester.rules.likeness import asks_again, words
 from agenteval.tester.rules.questions import Question, Slot, outcomes, read
 from agenteval.tester.rules.services import alike, content, in_a_verb, meant, menu
-from agenteval.tester.rules.shapes import made_to_fit
+from agenteval.tester.rules.shapes import codes, made_to_fit
 from agenteval.tester.rules.talk import Talk, load, say
 
 MOST_SLOTS = 5
@@ -48,7 +48,10 @@ class Scene(NamedTuple):
     @property
     def repeated(self) -> bool:
         """Whether the agent has just said the same as before, in all but values."""
-        return len(self.turns) > 0 and words(self.replies[-1]) == words(self.replies[-2])
+        if not self.turns:
+            return False
+        last, before = self.replies[-1], self.replies[-2]
+        return words(last) == words(before) or asks_again(last, before)
 
     @property
     def asked(self) -> bool:
@@ -131,6 +134,10 @@ def _given(slot: Slot, place: int, question: Question, scene: Scene, talk: Talk)
             return unsaid[0], "bare"
         if unsaid:
             return unsaid[0], "fact"
+        m = talk.patterns["sample"].search(question.text.lower())
+        shown = codes(question.text[m.end() :]) if m else []
+        if again and shown and not _personal(slot):
+            return shown[0], "choice"
         return ("", "only") if said else ("", "lack")
     if not known and talk.patterns["who"].search(low):
         known = values(Slot("name", ""), facts_of(scene), talk)
@@ -146,6 +153,13 @@ def _given(slot: Slot, place: int, question: Question, scene: Scene, talk: Talk)
             return (unsaid if trouble else choices)[0], "choice"
     asked = any(line in scene.said for line in talk.say["which_ones"])
     return (talk.single["any_will_do"], "any") if asked else ("", "which")
+
+
+def _personal(slot: Slot) -> bool:
+    """Whether a number belongs to the customer or to one of the customer's records."""
+    talk, parts = load(), naming(slot.name)
+    owned = {talk.classes.get(word, word) for word in slot.name.split("_")} & talk.words["records"]
+    return parts.persons or not parts.owners or bool(owned)
 
 
 def _details(question: Question, scene: Scene, talk: Talk) -> Answer:

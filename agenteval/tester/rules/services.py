@@ -47,12 +47,14 @@ def content(text: str) -> frozenset[str]:
     """
     lex, talk = lexicon.load(), load()
     found = set()
-    for word in _WORD.findall(text.lower()):
-        word = word.removesuffix("'s")
+    words = [word.removesuffix("'s") for word in _WORD.findall(text.lower())]
+    # A booking is what is cancelled in "cancel a booking", and what is done in "new bookings".
+    acted = any(set("BDGN") & set(dict(lex.forms.get(word, ()))) for word in words)
+    for word in words:
         if word in lex.forms:
             tasks = [task for code, task in lex.forms[word] if task != lex.generic and code != lexicon.LOOKUP_CODE]
             if tasks:
-                found.add(talk.classes.get(word, tasks[0]))
+                found.add(talk.classes.get(word, tasks[0]) if acted else tasks[0])
                 continue
         if len(word) < 3 or word in talk.words["service_stop"] or word in lex.words["slot_stop"]:
             continue
