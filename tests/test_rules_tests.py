@@ -60,12 +60,13 @@ ORDERS = [
     session("b", ("Hello, my card number is LC-2000.", "Thanks. Which order, please?"), ("Cancel order W-6002.", "Shall I go ahead and cancel order W-6002?")),
 ]  # fmt: skip
 FRAMES = [
-    session("f", ("I want to order a frame.", "Which wood would you like?"), ("Oak, please.", "And which colour shall the mount be?"),
-            ("Cream, please.", "That is $40. How much of it would you like to pay now?"), ("$20, please.", "Shall I place the order for the oak frame?")),
+    session("c", ("I want to cancel a reservation, my card number is LC-4410.", "Which reservation is it?"), ("It is R-2207.", "Shall I cancel reservation R-2207?")),
+    session("f", ("I want to order a frame.", "In which town shall we collect the picture?"), ("Cork, please.", "Which city shall we bring it to?"),
+            ("Dublin, please.", "That is $40. How much of it would you like to pay now?"), ("$20, please.", "Shall I place the order for the frame?")),
 ]  # fmt: skip
 BRIEF = {
     "domain": "library",
-    "seeds": [{"card_number": "LC-4410", "reservation": "R-2207"}, {"card_number": "LC-7007", "reservation": "R-9020"}],
+    "seeds": [{"card_number": "LC-4410", "reservation": "R-2207", "reservation_2": "R-2299"}, {"card_number": "LC-7007", "reservation": "R-9020"}],
 }
 
 

@@ -15,10 +15,17 @@ def _incomplete(value: str) -> Iterator[str]:
     if "@" in value:
         yield value.replace("@", ".")
         return
-    for cut in (1, 2):
-        if len(value) > cut + 1:
-            yield value[:-cut].rstrip("-_@. ")
+    yield value[:-1].rstrip("-_@. ") if len(value) > 2 else value + "XX"
+    yield value[: (len(value) + 1) // 2].rstrip("-_@. ") if len(value) > 5 else value + "XX"
     yield value + "XX"
+
+
+def _impossible(value: str) -> Iterator[str]:
+    """A day that no calendar has."""
+    if re.fullmatch(r"\d{4}\D\d{1,2}\D\d{1,2}", value):
+        yield re.sub(r"\d{1,2}$", "45", value)
+    else:
+        yield re.sub(r"\d{1,2}(?:st|nd|rd|th)?", "45", value, count=1)
 
 
 def _unknown(value: str) -> Iterator[str]:
@@ -35,10 +42,7 @@ def _unknown(value: str) -> Iterator[str]:
 
 def _beyond(value: str, kind: str) -> Iterator[str]:
     if kind == "date":
-        if _YEAR.search(value):
-            yield _YEAR.sub("2199", value, count=1)
-        else:
-            yield re.sub(r"\d{1,2}(?:st|nd|rd|th)?", "45", value, count=1)
+        yield _YEAR.sub("2199", value, count=1) if _YEAR.search(value) else f"{value}, 2199"
     elif kind == "time":
         yield re.sub(r"\d{1,2}", "37", value, count=1)
     elif kind in ("money", "number"):
@@ -56,7 +60,10 @@ def _past(value: str) -> Iterator[str]:
 
 
 WAYS: dict[str, tuple[frozenset[str], Callable[[Value], Iterator[str]]]] = {
-    "malformed_value": (frozenset({"identifier", "email", "phone", "code", "number"}), lambda v: _incomplete(v.text)),
+    "malformed_value": (
+        frozenset({"identifier", "email", "phone", "code", "number", "date"}),
+        lambda v: _impossible(v.text) if v.kind == "date" else _incomplete(v.text),
+    ),
     "unknown_value": (frozenset({"identifier", "phone", "code"}), lambda v: _unknown(v.text)),
     "out_of_range_value": (frozenset({"date", "time", "money", "number"}), lambda v: _beyond(v.text, v.kind)),
     "past_value": (frozenset({"date"}), lambda v: _past(v.text)),
@@ -64,15 +71,20 @@ WAYS: dict[str, tuple[frozenset[str], Callable[[Value], Iterator[str]]]] = {
 """Kind of perturbation to the kinds of values that it suits and its proposals."""
 
 
-def altered(value: Value, way: str, seen: str) -> str | None:
-    """First alteration of a value that stands nowhere in what was seen; None when the way does not suit the value.
+def altered(value: Value, way: str, seen: str, turn: int = 0) -> str | None:
+    """An alteration of a value that stands nowhere in what was seen; None when the way does not suit the value.
+
+    Which of several comes first depends on `turn`, for variety.
 
     Examples
     --------
     >>> altered(Value("R-6120", "identifier", 0), "malformed_value", "R-6120"), altered(Value("15 June", "date", 0), "out_of_range_value", "")
-    ('R-612', '45 June')
+    ('R-612', '15 June, 2199')
     """
     kinds, propose = WAYS[way]
     if value.kind not in kinds:
         return None
-    return next((new for new in propose(value) if new and new != value.text and not stands(new, seen)), None)
+    proposals = list(propose(value))
+    first = turn % len(proposals) if proposals else 0
+    ordered = proposals[first:] + proposals[:first]
+    return next((new for new in ordered if new and new != value.text and not stands(new, seen)), None)

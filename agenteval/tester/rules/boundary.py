@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from agenteval.tester.rules.criteria import Predicate, render, trigger_of
-from agenteval.tester.rules.perturbations import Idea, Place, ideas
+from agenteval.tester.rules.perturbations import ideas
+from agenteval.tester.rules.places import Idea, Place
 from agenteval.tester.rules.values import cite
-from agenteval.tester.rules.wording import noun, words
+from agenteval.tester.rules.wording import names_identity, noun, words
 from agenteval.tester.rules.workflows import read_session, steps_to
 
 
@@ -43,6 +44,14 @@ def _filled(text: str, idea: Idea, task: str) -> str:
     return text
 
 
+def _boundary(idea: Idea, task: str) -> str:
+    """What is stressed. Who the customer is gets checked in one way, whatever the customer wants."""
+    template = words()["perturbations"][idea.kind]["boundary"]
+    if names_identity(idea.slot):
+        template = template.removesuffix(words()["for_task"])
+    return _filled(template, idea, task)
+
+
 def _draft(place: Place, idea: Idea) -> dict[str, Any] | None:
     data, task = words()["perturbations"][idea.kind], idea.task or place.task
     trigger = trigger_of(idea.text, idea.value)
@@ -64,7 +73,7 @@ def _draft(place: Place, idea: Idea) -> dict[str, Any] | None:
     for name, fill in fills.items():
         why = why.replace(f"{{{name}}}", fill)
     return {
-        "why": why, "session": place.session["id"], "turn": place.here.turn, "boundary": _filled(data["boundary"], idea, task),
+        "why": why, "session": place.session["id"], "turn": place.here.turn, "boundary": _boundary(idea, task),
         "perturbation": idea.kind, "goal": goal, "steps": steps, "success": success, "failure": failure,
         "values": cite(texts, place.session, place.brief, idea.perturbed, route), "golden": [],
     }  # fmt: skip

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from agenteval.tester.rules import replies, talk
+from agenteval.tester.rules import questions, replies, talk
 from agenteval.tester.rules.acts import Sentence, tasks_in
 from agenteval.tester.rules.lexicon import load
 from agenteval.tester.rules.values import Value, stands, told
@@ -133,6 +133,9 @@ def holding(e: Exchange) -> Sentence | None:
             return s
         if s.cues & ASKING and "more_help" not in s.cues and "more_help_question" not in s.cues:
             return s
+    wanted = questions.read(e.agent)
+    if wanted.slots or wanted.options:
+        return next((s for s in e.sentences if s.plain.endswith("?")), None)
     return None
 
 

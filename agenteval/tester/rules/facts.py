@@ -79,7 +79,7 @@ def match(slot: str, key: str) -> float:
     """
     a, b = naming(slot), naming(key)
     shared = a.owners & b.owners
-    if not shared and _place(a) and _place(b):
+    if not shared and is_place(a) and is_place(b):
         return 1.0
     if not a.kinds:
         # A slot that names a thing and no kind of value is answered by the thing's own fact.
@@ -105,7 +105,8 @@ def match(slot: str, key: str) -> float:
     return 2.0 + len(shared) - (0.5 if strangers else 0.0)
 
 
-def _place(parts: Naming) -> bool:
+def is_place(parts: Naming) -> bool:
+    """Whether a name names a place."""
     return not parts.kinds and bool(parts.owners & {stem(w) for w in load().words["places"]})
 
 

@@ -60,6 +60,32 @@ def is_record(value: Value, text: str, slot: str = "") -> bool:
     return _named_by(value, text, forms) or bool(forms & set(slot.replace("_", " ").split()))
 
 
+def own_record(value: Value, session: dict[str, Any], brief: dict[str, Any]) -> str | None:
+    """Another record of the same customer that looks like `value`: of the same seed, else told by the agent."""
+    seeds = [[str(v) for v in seed.values()] for seed in brief.get("seeds", [])]
+    held = next((texts for texts in seeds if any(stands(value.text, text) for text in texts)), [])
+    told = [turn["agent"] for turn in session["turns"]]
+    for text in [*held, *told]:
+        for other in extract(text):
+            if other.kind == value.kind and shape(other.text) == shape(value.text) and other.text != value.text:
+                return other.text
+    return None
+
+
+def foreign_identity(mine: set[str], brief: dict[str, Any]) -> tuple[str, str] | None:
+    """Name and value by which another customer of the brief would be known; None where nobody knows who this one is."""
+    seeds = [{key: str(text) for key, text in seed.items()} for seed in brief.get("seeds", [])]
+    own = [i for i, seed in enumerate(seeds) if mine & set(seed.values())]
+    if not own:
+        return None
+    keys = [key for key, text in seeds[own[0]].items() if text in mine]
+    for seed in seeds[own[0] + 1 :] + seeds[: own[0]]:
+        for key in keys:
+            if seed.get(key) and seed[key] not in mine and '"' not in seed[key]:
+                return key.replace("_", " "), seed[key]
+    return None
+
+
 def foreign_record(
     value: Value, session: dict[str, Any], sessions: Sequence[dict[str, Any]], brief: dict[str, Any]
 ) -> str | None:

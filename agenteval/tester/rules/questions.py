@@ -14,14 +14,12 @@ from agenteval.tester.rules import lexicon
 from agenteval.tester.rules.acts import Sentence, read_sentence
 from agenteval.tester.rules.details import is_gate, kinds_named, named, names_services
 from agenteval.tester.rules.enumerations import PAIR, Option, field, inline_options, items_of, listing
-from agenteval.tester.rules.shapes import codes
+from agenteval.tester.rules.shapes import codes, lengths
 from agenteval.tester.rules.slots import requested
 from agenteval.tester.rules.talk import load
 from agenteval.tester.rules.text import clean, sentences
 
 MOST_SLOTS = 6
-LENGTHS = ("length_wish", "characters_wish", "letters_wish")
-"""Patterns by which an agent says how long a value must be."""
 
 
 class Slot(NamedTuple):
@@ -248,7 +246,7 @@ class _Draft:
         wishes = [slot.wish for slot in self.slots]
         if gate or self.items or not any(self.has("which", w.lower()) or self.has("any_of", w.lower()) for w in wishes):
             return []
-        plain = [s for s in self.spoken if not any(self.has(key, s.lower()) for key in LENGTHS)]
+        plain = [s for s in self.spoken if not lengths(s, self.talk)]
         telling = [s for s in plain if not any(s in wish for wish in wishes)]
         return [Option("", name) for name in listing(telling + plain, self.talk)]
 

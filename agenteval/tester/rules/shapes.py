@@ -146,6 +146,16 @@ def _count(word: str, talk: Talk) -> int:
     return int(word) if word.isdigit() and len(word) < 3 else talk.numerals.get(word, 0)
 
 
+def lengths(wish: str, talk: Talk) -> list[int]:
+    """How many digits, letters or characters an agent's sentence says that a value has.
+
+    >>> lengths("a code of six digits", load()), lengths("the number of guests", load())
+    ([6], [])
+    """
+    keys = ("length_wish", "letters_wish", "characters_wish")
+    return [n for key in keys for m in talk.patterns[key].finditer(wish.lower()) if (n := _count(m[1], talk))]
+
+
 def fits(value: str, wish: str, talk: Talk) -> bool:
     """Whether a value has as many letters and digits as an agent's sentence says; True where it says nothing.
 

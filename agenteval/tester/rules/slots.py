@@ -34,6 +34,8 @@ def _phrase(tokens: list[str], start: int, lexicon: Lexicon) -> tuple[str, int]:
         kept.pop()
     if joints & set(kept):
         kept = kept[: lexicon.slot_max_words]
+        while kept[-1] in joints:
+            kept.pop()
     return "_".join(kept[-lexicon.slot_max_words :]).replace("-", "_"), i
 
 
