@@ -17,8 +17,10 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -c requirements.txt -e '.[dev]'
 	touch $@
 
-reproduce: $(VENV)/.installed  ## mine the bundled example conversations and draw their graph
+reproduce: $(VENV)/.installed  ## mine the bundled conversations; explore, plan, run and judge the airline agent, all arms
 	$(BIN)/agenteval mine --from example:harbour_cycles -o runs/quickstart --fresh
+	rm -rf runs/airline
+	$(BIN)/python experiments/bench/chain.py --seeds 1 --keep runs/airline
 
 test: $(VENV)/.installed-dev  ## everything that takes less than a few seconds
 	$(BIN)/python -m pytest -n 2
