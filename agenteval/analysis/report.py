@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 
+from agenteval.analysis.printable import printable
 from agenteval.tester.gates import gated_completions
 from agenteval.types import Failure, Graph, LabelledTrace, Trace, is_completion, is_gate
 
@@ -25,18 +26,14 @@ VARIANT = 300
 """Characters of a surface variant."""
 VARIANTS = 3
 
-_HIDDEN = re.compile(
-    "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
-)
-
 
 def text(value: object) -> str:
-    """Escaped text; characters that cannot be seen are written out.
+    r"""Escaped text; characters that cannot be seen are written out.
 
-    >>> text("<b> \\u202e")
-    '&lt;b&gt; [U+202E]'
+    >>> text("<b> \u202e")
+    '&lt;b&gt; \\u202e'
     """
-    return html.escape(_HIDDEN.sub(lambda m: f"[U+{ord(m.group()):04X}]", str(value)))
+    return html.escape(printable(str(value), keep="\n\t"))
 
 
 def _capped(value: str, most: int) -> str:

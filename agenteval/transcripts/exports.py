@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from agenteval.analysis.printable import printable
 from agenteval.tester.graph import network
 from agenteval.types import Graph, LabelledTrace, Trace, Transition, is_completion, is_gate
 
@@ -34,7 +35,7 @@ def dot(graph: Graph) -> str:
     """
 
     def quoted(text: str) -> str:
-        return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+        return '"' + printable(text).replace('"', '\\"') + '"'
 
     lines = ["digraph workflow {"]
     for state in graph.states:
