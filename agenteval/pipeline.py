@@ -152,10 +152,10 @@ def graph_stage(run: Run, progress: Progress) -> dict[str, Any]:
 def write_report(run: Run) -> None:
     """Write the page of a run, as far as the run has come.
 
-    Calls, tokens and times stand in the manifest only: after an interruption they may differ, and the page may not.
+    Times and money stand in the manifest only: after an interruption they may differ, and the page may not.
     """
     from agenteval.analysis.report import mining_report
-    from agenteval.analysis.results import tests_section
+    from agenteval.analysis.results import cost_section, tests_section
 
     picture = run.path / "exports" / "graph.svg"
     drawn = run.closed("graph")
@@ -175,7 +175,7 @@ def write_report(run: Run) -> None:
     page = mining_report(
         run.read_json("graph", Graph) if drawn else Graph(), svg=picture.read_bytes() if drawn else b"<svg/>",
         traces=run.read("traces", Trace), labelled=labelled, failures=failures, strengths=gate_strength(labelled), facts=facts,
-        sections=sections,
+        sections=sections, cost=cost_section(run.lines("visible/calls")),
     )  # fmt: skip
     run.write_file("report.html", page)
 

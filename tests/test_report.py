@@ -135,6 +135,19 @@ def test_failing_tests_come_first_and_errors_are_told_apart():
     assert re.search(r"<td>boundary</td>(<td class=\"number\">1</td>){4}", section)
 
 
+def test_a_call_that_was_made_twice_costs_once_on_the_page():
+    usage = {"input": 1000, "output": 20, "estimated": True}
+    calls = [
+        {"id": i, "repetition": 0, "attempt": a, "role": "judge", "usage": usage}
+        for i, a in (("x", 0), ("x", 0), ("x", 1), ("y", 0))
+    ]
+    section = results.cost_section(calls)
+    assert re.search(
+        r"judge</td><td class=\"number\">3</td><td class=\"number\">3,000</td><td class=\"number\">60</td>", section
+    )
+    assert "estimated" in section and results.cost_section([]) == ""
+
+
 @pytest.mark.parametrize("tests", [(), "plan only"])
 def test_an_empty_run_has_a_page(tests):
     sections = [results.tests_section([plan("pass", ())[0]], [], [], [])] if tests else []

@@ -20,7 +20,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from agenteval.analysis.printable import printable
+from agenteval.printable import printable
 from agenteval.types import Graph, State, Transition, is_completion, is_gate
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 
-from agenteval.analysis.printable import printable
+from agenteval.printable import printable
 from agenteval.tester.gates import gated_completions
 from agenteval.types import Failure, Graph, LabelledTrace, Trace, is_completion, is_gate
 
@@ -25,6 +25,7 @@ REPLY = 2000
 VARIANT = 300
 """Characters of a surface variant."""
 VARIANTS = 3
+_NUMBER = re.compile(r"[\d.,%]+")
 
 
 def text(value: object) -> str:
@@ -43,14 +44,13 @@ def _capped(value: str, most: int) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are HTML already; a cell that is a number is set to the right."""
-    heads = "".join(f'<th scope="col">{text(h)}</th>' for h in head)
+    """A table of cells that are HTML already; a column of numbers is set to the right."""
+    rows = list(rows)
+    numbers = [bool(rows) and all(_NUMBER.fullmatch(row[i]) for row in rows) for i in range(len(head))]
+    kinds = [' class="number"' if number else "" for number in numbers]
+    heads = "".join(f'<th scope="col"{kind}>{text(h)}</th>' for h, kind in zip(head, kinds, strict=True))
     body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td class="number">{cell}</td>' if re.fullmatch(r"[\d.,%]+", cell) else f"<td>{cell}</td>" for cell in row
-        )
-        + "</tr>"
+        "<tr>" + "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(row, kinds, strict=True)) + "</tr>"
         for row in rows
     )
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -195,6 +195,7 @@ def mining_report(
     strengths: Mapping[tuple[str, str], float],
     facts: Mapping[str, str],
     sections: Sequence[str] = (),
+    cost: str = "",
 ) -> str:
     """The report of a run: figures, picture, states, transitions, conversations, and what was left out.
 
@@ -208,6 +209,8 @@ def mining_report(
         What a reader must know to trust the page: input, profile, model, version.
     sections
         Further HTML, put before the graph.
+    cost
+        HTML about calls and tokens, put behind the conversations.
 
     Returns
     -------
@@ -237,6 +240,7 @@ def mining_report(
         "<h2>Conversations</h2>",
         _conversations(traces, labelled),
         *(["<h2>Left out</h2>", f"<p>{left_line}</p>", left_out] if failures else []),
+        cost,
         "<h2>About this page</h2>",
         table(["fact", "value"], [[text(k), text(v)] for k, v in facts.items()]),
     ]

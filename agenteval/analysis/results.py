@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from agenteval.analysis import report
 from agenteval.types import Failure, Quote, Test, TestRun, Verdict
@@ -43,6 +44,24 @@ def verdict_table(verdicts: Sequence[Verdict], tests: Mapping[str, Test], failur
     columns = ("pass", "fail", "inconclusive", "error")
     rows = [[kind, *(str(counts[c]) for c in columns)] for kind, counts in counted.items()]
     return report.table(["tests", *columns], rows)
+
+
+def cost_section(calls: Iterable[Mapping[str, Any]]) -> str:
+    """Calls and tokens of each role; a call that an interruption made twice counts once, so that the page stays the same."""
+    once = {(c["id"], c["repetition"], c["attempt"]): c for c in calls}
+    roles: dict[str, list[Mapping[str, Any]]] = {}
+    for call in once.values():
+        roles.setdefault(call["role"], []).append(call)
+    rows = [
+        [
+            report.text(role),
+            *(f"{n:,}" for n in (len(made), *(sum(c["usage"][k] for c in made) for k in ("input", "output")))),
+        ]
+        for role, made in sorted(roles.items())
+    ]
+    estimated = any(c["usage"]["estimated"] for c in once.values())
+    note = "<p>Tokens are estimated from the texts.</p>" if estimated else ""
+    return "<h2>Cost</h2>" + report.table(["role", "calls", "tokens in", "tokens out"], rows) + note if rows else ""
 
 
 def one_test(test: Test, run: TestRun | None, verdict: Verdict | None, failure: Failure | None) -> str:

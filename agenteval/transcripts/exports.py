@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from agenteval.analysis.printable import printable
+from agenteval.printable import printable
 from agenteval.tester.graph import network
 from agenteval.types import Graph, LabelledTrace, Trace, Transition, is_completion, is_gate
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from agenteval.subjects.scripted import wording
-from agenteval.subjects.scripted.engine import Domain, Talk
+from agenteval.subjects.scripted.engine import Talk
+from agenteval.subjects.scripted.task import Domain
 
 
 class ScriptedChat:

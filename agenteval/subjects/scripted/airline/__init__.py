@@ -20,7 +20,8 @@ from agenteval.subjects.scripted.airline import (
     workflows_info,
 )
 from agenteval.subjects.scripted.airline.tools import Tools
-from agenteval.subjects.scripted.engine import Domain, Talk
+from agenteval.subjects.scripted.engine import Talk
+from agenteval.subjects.scripted.task import Domain
 
 FOLDER = Path(__file__).parent
 NAME = "an airline's customer service: bookings, cancellations, changes, baggage, flight information and complaints"

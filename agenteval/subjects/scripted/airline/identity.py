@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from agenteval.subjects.scripted.airline.merging import ON_RESERVATION, merge
-from agenteval.subjects.scripted.engine import Pause, Talk
+from agenteval.subjects.scripted.engine import Talk
+from agenteval.subjects.scripted.task import Pause
 
 MAX_ID_ATTEMPTS = 3
 

@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from agenteval.subjects.scripted.airline.tools import CABINS, days_from
-from agenteval.subjects.scripted.engine import Talk, Task
+from agenteval.subjects.scripted.engine import Talk
+from agenteval.subjects.scripted.task import Task
 
 ON_RESERVATION = (
     "cancel",
