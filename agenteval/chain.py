@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from agenteval.canary import isolates
 from agenteval.chat import Chat
-from agenteval.errors import RunFolderError
+from agenteval.errors import BudgetReached, RunFolderError
 from agenteval.llm.wrappers import Budget
 from agenteval.pipeline import (
     STORE,
@@ -60,6 +60,8 @@ class Settings(Record):
     boundary: int = Field(50, ge=0)
     """N_b"""
     repetitions: int = Field(1, ge=1)
+    limit: int | None = Field(None, ge=1)
+    """Tests that are run at most, in the order of the plan."""
     timeout: float = Field(60.0, gt=0)
     """Seconds that the agent may take for one reply."""
 
@@ -191,8 +193,8 @@ def write_list(run: Run, name: str, records: Sequence[Target] | Sequence[Test]) 
 def execute_stage(context: Context) -> dict[str, Any]:
     """Run and judge every enabled test of the plan; each outcome is kept as soon as it is there."""
     run, settings = context.run, context.settings
-    tests = run.read("plan", Test)
-    total = sum(t.enabled for t in tests) * settings.repetitions
+    tests = [t for t in run.read("plan", Test) if t.enabled][: settings.limit]
+    total = len(tests) * settings.repetitions
     # A verdict is written after its run, so a run without one is judged again together with being run again.
     finished = run.done("verdicts")
     failed = {f.id for f in run.read("failures", Failure) if f.stage in ("run", "judge")}
@@ -237,6 +239,22 @@ STAGES: dict[str, Callable[[Context], dict[str, Any]]] = {
 """In order. A stage is refused while one before it is open."""
 
 
+def settings_of(out: Path) -> Settings:
+    """The settings that a run folder was made with.
+
+    Raises
+    ------
+    RunFolderError
+        It has none.
+    """
+    try:
+        return Settings.model_validate(Run(out).manifest["config"]["settings"])
+    except (KeyError, ValidationError) as error:
+        raise RunFolderError(
+            f"{out} was not made by discover, all or run --plan, so it has no settings to go on with"
+        ) from error
+
+
 def open_run(
     out: Path,
     settings: Settings | None,
@@ -262,13 +280,7 @@ def open_run(
     """
     config: dict[str, Any] = {"command": "chain"}
     if settings is None:
-        config = Run(out).manifest["config"]
-        try:
-            settings = Settings.model_validate(config["settings"])
-        except (KeyError, ValidationError) as error:
-            raise RunFolderError(
-                f"{out} was not made by discover, all or run --plan, so it has no settings to go on with"
-            ) from error
+        config, settings = Run(out).manifest["config"], settings_of(out)
     elif plan:
         config = {"command": "regression", "plan": content_id([test.model_dump(mode="json") for test in plan])}
     profile = load(settings.profile, profiles, roles=("tester", "judge"))
@@ -346,7 +358,11 @@ def run_stages(names: Sequence[str], context: Context) -> dict[str, dict[str, An
                     )
             if not run.closed(name):
                 started = time.monotonic()
-                facts = STAGES[name](context)
+                try:
+                    facts = STAGES[name](context)
+                except BudgetReached:
+                    write_report(run)
+                    raise
                 run.close_stage(name, [], seconds=round(time.monotonic() - started, 3), **facts)
     write_report(run)
     return {name: run.manifest["stages"][name] for name in names}

@@ -164,6 +164,8 @@ Brief = Annotated[Path | None, typer.Option(help="What a tester may know in adva
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Settings file, as `agenteval init` writes one.")]
 Profile = Annotated[str | None, typer.Option(help="offline, openai, replay, or one of --profiles.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of the run.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Run at most this many tests of the plan.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show calls and tokens to be expected; ask and write nothing.")]
 
 
 def _stages(
@@ -183,6 +185,19 @@ def _stages(
         lines.append("reset does not keep this agent's sessions apart, so they ran one after the other")
     _print(facts, as_json, [*lines, f"report: {out / 'report.html'}"])
     return context.run
+
+
+def _estimate(settings: Any, stages: tuple[str, ...], as_json: bool, tests: int | None = None) -> None:
+    """Print what stages may cost."""
+    from agenteval.commands.estimate import estimate
+    from agenteval.subjects.address import open_subject
+
+    open_subject(settings.subject, seed=settings.seed)
+    found = estimate(settings, stages, tests)
+    _print(found, as_json, [
+        *(f"{r['role']}: {r['calls']:,} calls, {r['input']:,} tokens in, {r['output']:,} out" for r in found["roles"]),
+        f"at most about {found['calls']:,} calls, {found['input']:,} tokens in, {found['output']:,} out (estimated); nothing was asked",
+    ])  # fmt: skip
 
 
 def _facts(values: dict[str, Any]) -> str:
@@ -251,6 +266,7 @@ def discover(
     max_cost: MaxCost = None,
     max_minutes: MaxMinutes = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin again in a folder that holds a run.")] = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Explore an agent in fresh sessions; then mine, plan and run go on in the same folder."""
@@ -259,6 +275,8 @@ def discover(
     chosen = settings(config, {
         "subject": subject, "brief": brief, "profile": profile, "seed": seed, "discovery": discovery, "rounds": rounds, "turns": turns,
     })  # fmt: skip
+    if dry_run:
+        return _estimate(chosen, ("discover",), as_json)
     _stages(("discover",), out, chosen, fresh=fresh, as_json=as_json, profiles=profiles, store=store,
             budget=_budget(max_calls, max_tokens, max_cost, max_minutes))  # fmt: skip
 
@@ -290,6 +308,7 @@ def run_plan(
     store: Store = DEFAULT_STORE,
     seed: Seed = None,
     repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each test.")] = None,
+    limit: Limit = None,
     max_concurrency: Concurrency = 4,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
@@ -297,20 +316,36 @@ def run_plan(
     max_minutes: MaxMinutes = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin again in a folder that holds a run.")] = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Run and judge a plan: of this run, or a kept one against any agent (exit 0 passed, 1 failed, 2 nothing conclusive)."""
-    from agenteval.chain import exit_code, write_junit
+    from agenteval.chain import exit_code, settings_of, write_junit
     from agenteval.commands.configure import settings
     from agenteval.commands.regression import read_plan
     from agenteval.errors import UsageError
+    from agenteval.store import Run
+    from agenteval.types import Test
 
-    given = {"subject": subject, "brief": brief, "profile": profile, "seed": seed, "repetitions": repetitions}
+    given = {
+        "subject": subject,
+        "brief": brief,
+        "profile": profile,
+        "seed": seed,
+        "repetitions": repetitions,
+        "limit": limit,
+    }
     if plan is None and any(value is not None for value in given.values()):
         raise UsageError(
-            "--subject, --brief, --profile, --seed and --repetitions go with --plan; a run folder has its own settings"
+            "--subject, --brief, --profile, --seed, --repetitions and --limit go with --plan; a run folder has its own settings"
         )
-    run = _stages(("run",), out, None if plan is None else settings(None, given), plan=() if plan is None else read_plan(plan), fresh=fresh,
+    tests = () if plan is None else read_plan(plan)
+    chosen = None if plan is None else settings(None, given)
+    if dry_run:
+        kept = settings_of(out) if chosen is None else chosen
+        known = tests or Run(out).read("plan", Test)
+        return _estimate(kept, ("run",), as_json, sum(test.enabled for test in known))
+    run = _stages(("run",), out, chosen, plan=tests, fresh=fresh,
                   as_json=as_json, profiles=profiles, store=store, concurrency=max_concurrency,
                   budget=_budget(max_calls, max_tokens, max_cost, max_minutes))  # fmt: skip
     if junit is not None:
@@ -345,6 +380,7 @@ def all_stages(
     functional: Annotated[int | None, typer.Option(help="Functional tests at most.")] = None,
     boundary: Annotated[int | None, typer.Option(help="Boundary tests at most.")] = None,
     repetitions: Annotated[int | None, typer.Option(help="Runs of each test.")] = None,
+    limit: Limit = None,
     max_concurrency: Concurrency = 4,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
@@ -352,6 +388,7 @@ def all_stages(
     max_minutes: MaxMinutes = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin again in a folder that holds a run.")] = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Explore, mine, plan, run and judge an agent, from the first word to the report."""
@@ -360,8 +397,10 @@ def all_stages(
 
     chosen = settings(config, {
         "subject": subject, "brief": brief, "profile": profile, "seed": seed, "discovery": discovery, "arm": arm, "rounds": rounds,
-        "turns": turns, "functional": functional, "boundary": boundary, "repetitions": repetitions,
+        "turns": turns, "functional": functional, "boundary": boundary, "repetitions": repetitions, "limit": limit,
     })  # fmt: skip
+    if dry_run:
+        return _estimate(chosen, tuple(STAGES), as_json)
     run = _stages(tuple(STAGES), out, chosen, fresh=fresh, as_json=as_json, profiles=profiles, store=store, concurrency=max_concurrency,
                   budget=_budget(max_calls, max_tokens, max_cost, max_minutes))  # fmt: skip
     if junit is not None:

@@ -14,10 +14,23 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from agenteval.llm.model import Message, Request
-from agenteval.tester.roles import labeller, synonyms
+from agenteval.tester.roles import (
+    boundary,
+    driver,
+    functional,
+    judge,
+    labeller,
+    planner,
+    potential,
+    runner,
+    synonyms,
+)
 from agenteval.tester.rules.model import Rules
 
-ROLES = {"labeller": labeller, "synonyms": synonyms}
+ROLES = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (boundary, driver, functional, judge, labeller, planner, potential, runner, synonyms)
+}
 
 
 def request_of(body: dict) -> Request:

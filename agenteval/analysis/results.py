@@ -47,8 +47,8 @@ def verdict_table(verdicts: Sequence[Verdict], tests: Mapping[str, Test], failur
 
 
 def cost_section(calls: Iterable[Mapping[str, Any]]) -> str:
-    """Calls and tokens of each role; a call that an interruption made twice counts once, so that the page stays the same."""
-    once = {(c["id"], c["repetition"], c["attempt"]): c for c in calls}
+    """Calls and tokens of each role; a call that an interruption made twice counts once, so that the page stays the same; a failed one counts nothing."""
+    once = {(c["id"], c["repetition"], c["attempt"]): c for c in calls if c["usage"] is not None}
     roles: dict[str, list[Mapping[str, Any]]] = {}
     for call in once.values():
         roles.setdefault(call["role"], []).append(call)

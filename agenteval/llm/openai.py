@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import threading
 import time
 from typing import Any
 
@@ -76,6 +77,7 @@ class OpenAIModel:
         self._key = key
         self._client = client
         self._random = random.Random()
+        self._lock = threading.Lock()
 
     def client(self) -> Any:
         if self._client is None:
@@ -179,22 +181,30 @@ class OpenAIModel:
     # ---- what to do about failures
 
     def _give_way(self, error: Any, parameters: dict[str, Any]) -> bool:
-        """Drop or change the parameter that the endpoint complains about; False when it complains about none."""
+        """Drop or change the parameter that the endpoint complains about; False when it complains about none.
+
+        Calls go out in parallel: what another call has given way to since this one was sent is not given way to twice.
+        """
         said = f"{_said(error)} {_parameter(error)}"
-        cap = self.negotiated["cap"]
-        if _FORMAT.search(said) and "response_format" in parameters:
-            self.negotiated["format"] = _FORMATS[_FORMATS.index(self.negotiated["format"]) + 1]
-            return True
-        if cap in parameters and cap in said:
-            if cap == _CAPS[0]:
-                self.negotiated["cap"] = _CAPS[1]
-            else:
-                self.negotiated["dropped"] = sorted({*self.negotiated["dropped"], cap})
-            return True
-        for name in ("temperature", "seed"):
-            if name in parameters and name in said:
-                self.negotiated["dropped"] = sorted({*self.negotiated["dropped"], name})
+        with self._lock:
+            sent = parameters.get("response_format", {}).get("type")
+            if sent and _FORMAT.search(said):
+                if self.negotiated["format"] == sent:
+                    self.negotiated["format"] = _FORMATS[_FORMATS.index(sent) + 1]
                 return True
+            cap = next((name for name in _CAPS if name in parameters), None)
+            if cap and cap in said:
+                if self.negotiated["cap"] != cap:
+                    return True
+                if cap == _CAPS[0]:
+                    self.negotiated["cap"] = _CAPS[1]
+                else:
+                    self.negotiated["dropped"] = sorted({*self.negotiated["dropped"], cap})
+                return True
+            for name in ("temperature", "seed"):
+                if name in parameters and name in said:
+                    self.negotiated["dropped"] = sorted({*self.negotiated["dropped"], name})
+                    return True
         return False
 
     def _failed(self, failures: int, error: Exception, said: str) -> int:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from agenteval.store import content_id
-from agenteval.subjects.scripted import menu, understand
+from agenteval.subjects.scripted import menu, spelling, understand
 from agenteval.subjects.scripted.log import SessionLog
 from agenteval.subjects.scripted.task import Domain, Pause, Task
 from agenteval.subjects.scripted.understand import Reading
@@ -28,6 +28,7 @@ class Talk:
         self.log = SessionLog()
         self.tools = domain.tools(domain.data(), self.log)
         self.language = understand.patterns(domain.folder / "language.yaml")
+        self.words = spelling.vocabulary(domain.folder)
         self.reading = Reading("")
         self.said: list[tuple[str, dict[str, Any]]] = []
         self.task: Task | None = None
@@ -35,6 +36,8 @@ class Talk:
         self.facts: dict[str, Any] = {}
         """The domain's memory of the session: who is speaking, what was done."""
         self.changed: set[str] = set()
+        self.offered = False
+        """Whether the last reply listed the services."""
         self.tasks = 0
 
     # ---- words of the workflows
@@ -113,7 +116,8 @@ class Talk:
             self.say("what_to_change")
             raise Pause
         self.guard(guard, False)
-        self.say("need_clear_answer")
+        if not reading.question:
+            self.say("need_clear_answer")
         self._present(act, shown, values)
 
     def _present(self, act: str, shown: str, values: dict[str, Any]) -> NoReturn:
@@ -125,9 +129,9 @@ class Talk:
     def hear(self, text: str) -> None:
         """Understand one utterance and say what follows from it."""
         self.log.turn += 1
-        self.said = []
+        self.offered, self.said = any(act == "capabilities" for act, _ in self.said), []
         asked = self.task.asked if self.task else None
-        self.reading = understand.read(text, self.language)
+        self.reading = understand.read(spelling.mend(understand.tidy(text), self.words), self.language)
         self.reading.slots = self.domain.extract(self.reading.text, asked, self.tools.data)
         self.changed = set()
         try:
@@ -141,12 +145,14 @@ class Talk:
             self.say("empty")
             self._resume()
             return
+        if not reading.intents and (not self._open() or "retract" in reading.flags):
+            reading.intents = menu.chosen(reading, self.language, self.domain.menu, offered=self.offered)
         self.domain.listen(self)
         if self._abandoned():
             return
         self._aside()
         wanted = [i for i in reading.intents if not (self._open() and self.domain.keep(self, i))]
-        if wanted and self.task and self.task.state == "refused" and self._same(wanted[0]):
+        if wanted and self.task and self._same(wanted[0]):
             self.changed = self.domain.merge(self, self.task)
             self.task.state = "open"
         elif wanted:
@@ -162,7 +168,9 @@ class Talk:
         self._run()
 
     def _same(self, name: str) -> bool:
-        """Whether the refused task is asked for once more, rather than the same for something else."""
+        """Whether a refused or just dropped task is asked for once more, rather than the same for something else."""
+        if self.task.state != "refused" and not (self.task.state == "dropped" and "retract" in self.reading.flags):
+            return False
         named = self.reading.slots.get("reservations") or []
         return self.task.name == name and all(n == self.task.slots.get("reservation") for n in named)
 
@@ -181,7 +189,7 @@ class Talk:
             and (self.task.asked == "confirm" or not self.task.slots.get("reservation"))
         ):
             reading.intents = [i for i in reading.intents if i != "cancel"]
-        elif "abandon" not in reading.flags:
+        elif "abandon" not in reading.flags and ("elsewhere" not in reading.flags or self._said_values()):
             return False
         if self.task.asked == "confirm":
             reading.answer = "no"
@@ -240,6 +248,12 @@ class Talk:
         self.log.add("state", change="task_begun", task=self.task.name)
         self.guard("topic_scope", True)
 
+    def queue(self, name: str, values: list[dict[str, Any]]) -> None:
+        """The same once more, with other values, after what is under way."""
+        for slots in values:
+            self.tasks += 1
+            self.waiting.append(Task(name, self.tasks, slots))
+
     def _apart(self, names: list[str]) -> list[str]:
         """Intents that are no mere part of another one: "book a flight from A to B" is no search besides."""
         current, out = self.task, []
@@ -274,12 +288,11 @@ class Talk:
         ):
             task.state = "open"
             return True
-        if (
-            reading.answer == "yes"
-            and not self.changed
-            and {"thanks"} & reading.flags == set()
-            and task.state == "done"
-        ):
+        if task.state == "dropped" and reading.answer == "yes" and reading.flags & {"press", "correction", "retract"}:
+            task.state = "open"
+            return True
+        stray_yes = reading.answer == "yes" and "thanks" not in reading.flags and not self.said
+        if stray_yes and not self.changed and task.state == "done":
             if self.guard("nothing_pending", False):
                 task.state, self.reading = "open", Reading("")
                 self.facts["repeat"] = True

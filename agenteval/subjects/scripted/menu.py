@@ -18,7 +18,9 @@ _POLITE = re.compile(
     r"|this is|that would be|let'?s|go(?: (?:with|for))?|about|for|of|the|my|a|an|some|option|choice|number|no\.?)"
     r"(?![\w'])[\s,.:!-]*)+"
 )
-_TAIL = re.compile(r"(?:[\s,.!?-]*\b(?:please|then|thanks|thank you|instead|now|first|options?|one|thing|stuff)\b)*\W*$")
+_TAIL = re.compile(
+    r"(?:[\s,.!?-]*\b(?:please|then|thanks|thank you|instead|now|first|options?|one|thing|stuff)\b)*\W*$"
+)
 
 
 def chosen(reading: Reading, language: dict, menu: tuple[str, ...], *, offered: bool) -> list[str]:

@@ -86,6 +86,10 @@ _DATE = re.compile(
 )
 
 
+# The same as one group without names, for use inside other patterns.
+DATE = "(?:" + re.sub(r"\(\?P<\w+>", "(?:", _DATE.pattern) + ")"
+
+
 def dates(text: str, today: str) -> list[Found]:
     """All dates, as ISO days. A day without a year is the next one that comes, unless it lies only a month back."""
     out = []

@@ -57,3 +57,5 @@ class Domain(NamedTuple):
     """Tasks that change nothing: another value is another question of the same kind."""
     titles: dict[str, str]
     """What each task is called when it is taken up again."""
+    menu: tuple[str, ...]
+    """What the places of the list of services mean, in the order in which `capabilities` names them."""

@@ -29,6 +29,8 @@ FLAGS = (
     "cancel_that",
     "price",
     "hold",
+    "retract",
+    "elsewhere",
 )
 
 
@@ -42,6 +44,8 @@ class Reading:
     flags: set[str] = field(default_factory=set)
     intents: list[str] = field(default_factory=list)
     """In order of appearance."""
+    places: dict[str, int] = field(default_factory=dict)
+    """Where in the text each intent stands."""
     topics: list[str] = field(default_factory=list)
     """Questions about rules that have a prepared answer."""
     outside: list[str] = field(default_factory=list)
@@ -83,20 +87,24 @@ def read(text: str, language: dict[str, Any]) -> Reading:
     low = text.lower()
     reading = Reading(text, flags={flag for flag in FLAGS if english[flag].search(low)})
     no, yes = english["answer_no"].search(low), english["answer_yes"].search(low)
+    soft = english["soft_yes"].search(low)
+    if soft and not english["answer_yes"].search(re.sub(r"^\W*\w+\W*", "", low)):
+        yes = None
     if yes and (not no or (no.start() > yes.start() == 0 and "but" in reading.flags)):
         reading.answer = "yes"
     elif no:
         reading.answer = "no"
-    reading.intents = _by_place(low, language["intents"], language.get("not", {}))
-    reading.topics = _by_place(low, language["topics"], {})
-    reading.outside = _by_place(low, language["outside"], {})
+    reading.places = _by_place(low, language["intents"], language.get("not", {}))
+    reading.intents = list(reading.places)
+    reading.topics = list(_by_place(low, language["topics"], {}))
+    reading.outside = list(_by_place(low, language["outside"], {}))
     return reading
 
 
-def _by_place(low: str, table: dict[str, re.Pattern[str]], excluded: dict[str, re.Pattern[str]]) -> list[str]:
-    found = []
+def _by_place(low: str, table: dict[str, re.Pattern[str]], excluded: dict[str, re.Pattern[str]]) -> dict[str, int]:
+    found = {}
     for name, pattern in table.items():
         match = pattern.search(low)
         if match and not (name in excluded and excluded[name].search(low)):
-            found.append((match.start(), name))
-    return [name for _, name in sorted(found, key=lambda item: item[0])]
+            found[name] = match.start()
+    return dict(sorted(found.items(), key=lambda item: item[1]))

@@ -39,6 +39,7 @@ WORKFLOWS = {
     "transfer": workflows_cancel.transfer,
     "show": workflows_info.show,
     "profile": workflows_info.profile,
+    "flight_info": workflows_info.flight_info,
     "search": workflows_info.search,
     "status": workflows_info.status,
     "airports": workflows_info.airports,
@@ -57,6 +58,7 @@ TITLES = {
     "transfer": "the transfer",
     "show": "your reservations",
     "profile": "your profile",
+    "flight_info": "the flight information",
     "search": "the flight search",
     "status": "the flight status",
     "airports": "our network",
@@ -139,4 +141,5 @@ DOMAIN = Domain(
     WORKFLOWS,
     ("show", "search", "status"),
     TITLES,
+    ("book", "cancel", "vague_change", "show", "flight_info", "compensation"),
 )

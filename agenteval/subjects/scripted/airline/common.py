@@ -21,6 +21,7 @@ def need_reservation(s: Talk, user: dict[str, Any]) -> dict[str, Any]:
     slots = s.task.slots
     if slots.get("several"):
         if not s.guard("several_reservations", False):
+            s.facts["listed"] = slots["several"]
             s.ask("reservation", "which_of_several", ids=" and ".join(slots["several"]))
         slots["reservation"] = slots.pop("several")[0]
     if not slots.get("reservation"):

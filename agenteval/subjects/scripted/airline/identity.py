@@ -10,6 +10,11 @@ from agenteval.subjects.scripted.engine import Talk
 from agenteval.subjects.scripted.task import Pause
 
 MAX_ID_ATTEMPTS = 3
+# Tasks that stand for others until the customer says which.
+PRECISE = {
+    "vague_change": tuple(i for i in ON_RESERVATION if i != "vague_change"),
+    "flight_info": ("search", "status", "book"),
+}
 
 
 def listen(s: Talk) -> None:
@@ -37,10 +42,12 @@ def listen(s: Talk) -> None:
 def _continue(s: Talk) -> None:
     """Intents that are not said again: a reservation alone, "the other one too", a change that was vague before."""
     r, task = s.reading, s.task
-    if task and task.state == "open" and task.name == "vague_change":
-        precise = [i for i in r.intents if i in ON_RESERVATION and i != "vague_change"]
+    if task and task.state == "open" and task.name in PRECISE:
+        precise = [i for i in r.intents if i in PRECISE[task.name]]
         if precise:
             task.name = precise[0]
+    if not r.intents:
+        r.intents = _about_flights(s)
     if r.intents or not r.slots["reservations"] or (task and task.state in ("open", "refused")):
         return
     again = (
@@ -49,6 +56,20 @@ def _continue(s: Talk) -> None:
         and re.search(r"\b(?:other|next|also|too|and|same|second|as well|now)\b", r.text.lower())
     )
     r.intents = [task.name if again else "show"]
+
+
+def _about_flights(s: Talk) -> list[str]:
+    """A route without a verb is a search; a choice from what was found is a booking."""
+    r, task = s.reading.slots, s.task
+    if task and task.state == "open":
+        return []
+    if task and task.name == "search" and task.state == "done" and s.facts.get("route"):
+        low = s.reading.text.lower()
+        takes = re.search(r"\b(?:i'll|take|book|choose|pick|go (?:with|for)|have|want)\b", low)
+        if r["ordinal"] or (takes and (r["flights"] or r["prefer"] or re.search(r"\b(?:it|that|one)\b", low))):
+            return ["book"]
+        return []
+    return ["search"] if r["origin"] or r["destination"] or len(r["places"]) > 1 else []
 
 
 def _identify(s: Talk, user_id: str, current: str | None) -> None:

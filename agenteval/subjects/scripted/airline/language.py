@@ -11,7 +11,7 @@ from agenteval.subjects.scripted.understand import patterns
 
 _USER = re.compile(r"\b[a-z]+_[a-z]+_\d{3,5}\b", re.IGNORECASE)
 _USER_LIKE = re.compile(r"\b[a-z]{2,}[._-]?[a-z]*[._-]?\d{3,5}\b|^\W*[a-z]{2,} [a-z]{2,} \d{3,5}\W*$", re.IGNORECASE)
-_FLIGHT = re.compile(r"\bLW[\s-]?(\d{3})\b", re.IGNORECASE)
+_FLIGHT = re.compile(r"\bLW[\s-]?(\d{1,4})\b", re.IGNORECASE)
 _CODE = re.compile(r"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{6}\b|\b[A-Z]{6}\b")
 _CODE_LIKE = re.compile(r"\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{4,9}\b|\b\d{4,9}\b")
 _NO_CODE = re.compile(
@@ -39,7 +39,7 @@ _PAYMENT_WORDS = re.compile(
     r"(?:\$\s?(?P<worth>\d{2,4})\s+)?"
     r"\b(?:(?P<credit_card>credit card|debit card|(?:the |my )card|visa(?! for)|master ?card|amex|card ending)"
     r"|(?P<gift_card>gift[ -]?cards?)|(?P<certificate>(?:travel )?certificates?|vouchers?))"
-    r"(?:\s+(?:card|ending|number|in|with|no\.?|the|#|id)){0,4}(?:\s+\W?(?P<digits>\d{4,7}))?\b",
+    r"(?:\s+(?:card|ending|number|in|with|of|no\.?|the|#|id)){0,4}(?:\s+\W?(?P<digits>\d{2,7}))?\b",
     re.IGNORECASE,
 )
 _OTHER_PAYMENT = re.compile(
@@ -51,7 +51,20 @@ _CABIN = re.compile(
     r"|premium(?:[ -]economy)?|main cabin)\b",
     re.IGNORECASE,
 )
+# What is taken back in the same breath: "not the 24th, the 25th", "Boston instead of New York".
+_TAKEN_BACK = re.compile(
+    r"\b(?:not|instead of|rather than) (?:(?:on|the|for|in|to|from|my|a|flight|reservation|with) )*"
+    rf"(?:{slots.DATE}|LW\d{{3}}|(?-i:[A-Z]{{3}}|[A-Z0-9]{{6}}|[A-Z][a-z]+(?: [A-Z][a-z]+)?)|(?:basic )?economy|business"
+    r"|one[- ]way|round[- ]trip|visa|mastercard|gift card|credit card|certificate)\b",
+    re.IGNORECASE,
+)
 _BAGS = r"bags?|baggages?|suitcases?|luggage|pieces"
+_PREFER = {
+    "cheapest": r"\bcheap(?:er|est)\b|\blowest (?:price|fare)\b|\bleast expensive\b",
+    "earliest": r"\bearliest\b|\bfirst flight\b",
+    "latest": r"\blatest\b|\blast flight\b",
+    "fastest": r"\bfastest\b|\bquickest\b|\bshortest\b",
+}
 _PEOPLE = r"passengers?|people|persons?|travell?ers?|adults?|seats?|tickets?|of us"
 _PLACE = r"((?:[A-Z][\w.'-]+)(?: [A-Z][\w.'-]+)?)"
 _CITY_WORDS = {
@@ -79,7 +92,8 @@ _NO_NAME = frozenset(
     certificate travel insurance mastercard visa first last option one two three four five just only monday tuesday
     wednesday thursday friday saturday sunday january february march april may june july august september october
     november december york francisco angeles san los gold silver regular member round trip way our his her their use
-    pay also can could would what which when where how not dear good morning actually let make passenger's lw
+    atlanta boston chicago dallas denver miami philadelphia phoenix seattle jan feb mar apr jun jul aug sep sept oct nov dec
+    that's that right correct looks good sounds go ahead same birthday want need pay also can could would what which when where how not dear good morning actually let make passenger's lw
     """.split()  # noqa: SIM905
 )
 
@@ -87,25 +101,28 @@ _NO_NAME = frozenset(
 def extract(text: str, asked: str | None, data: dict[str, Any]) -> dict[str, Any]:
     """All values in an utterance. `asked` is the value that the agent asked for; it settles what is otherwise open."""
     words = patterns(Path(__file__).with_name("language.yaml"))
+    left = _TAKEN_BACK.sub(" ", text)
+    text = left if re.search(r"\w", left) else text
     low = text.lower()
     users = list(dict.fromkeys(m.group().lower() for m in _USER.finditer(text)))
     rest = _PAYMENT.sub(" ", _USER.sub(" ", text))
+    codes = _codes(_FLIGHT.sub(" ", rest), data)
     found_dates = slots.dates(rest, data["now"][:10])
     out: dict[str, Any] = {
         "users": users,
         "flights": list(dict.fromkeys(f"LW{m.group(1)}" for m in _FLIGHT.finditer(text))),
-        "reservations": _codes(rest, data),
+        "reservations": codes,
         "payments": _payments(text, asked),
         "myself": asked == "passengers" and bool(re.search(r"\b(?:myself|me|i am|i'm)\b", low)),
         "cabin": _cabins(low),
         "trip_type": _trip_type(low),
         "claims": sorted(k for k, p in words["claims"].items() if p.search(low)),
-        "reason": _first(words["reasons"], low),
-        "complaint": _first(words["complaints"], low),
+        "reason": _first(words["reasons"], low) or (asked == "reason" and _first(words["unstated"], low)) or None,
+        "complaint": _first(words["complaints"], low)
+        or (asked == "complaint" and _first(words["unstated"], low))
+        or None,
         "ordinal": slots.ordinal(low),
-        "prefer": next(
-            (w for w in ("cheapest", "earliest", "latest", "fastest") if w in low or w[:-3] + "est" in low), None
-        ),
+        "prefer": next((w for w, said in _PREFER.items() if re.search(said, low)), None),
         "stops": "onestop"
         if re.search(r"\b(?:one|1)[- ]stop|connecting|connection|layover|with stops?\b", low)
         else "direct"
@@ -175,6 +192,9 @@ def _payments(text: str, asked: str | None) -> list[dict[str, str]]:
             ref["worth"] = m.group("worth")
         out.append((m.start(), ref))
     out += [(m.start(), {"source": "other", "word": m.group().lower()}) for m in _OTHER_PAYMENT.finditer(blank)]
+    if not out and asked in ("payment", "confirm"):
+        ending = r"\bending (?:in |with )?(\d{4,7})\b" + (r"|\$?\b(\d{2,7})\b" if asked == "payment" else "")
+        out = [(m.start(), {"source": "any", "digits": m.group(m.lastindex)}) for m in re.finditer(ending, text)]
     if not out and asked == "payment" and re.search(r"\bcard\b", text, re.IGNORECASE):
         out.append((0, {"source": "credit_card", "word": "card"}))
     return [ref for _, ref in sorted(out, key=lambda item: item[0])]

@@ -19,6 +19,28 @@ ON_RESERVATION = (
     "vague_change",
 )
 
+# Questions with a few answers in a fixed order: "the first" is one of them.
+CHOICES = {
+    "reason": ("change_of_plan", "airline_cancelled", "health", "weather", "other"),
+    "trip_type": ("one_way", "round_trip"),
+    "leg": ("outbound", "return"),
+    "kind": ("change_flights", "change_cabin", "change_passengers", "change_bags"),
+    "flight_kind": ("search", "status"),
+}
+# What an answer to "what should change?" is about.
+KINDS = {
+    "change_flights": r"flight|date|\bday|time",
+    "change_cabin": r"cabin|class",
+    "change_passengers": r"passenger|travell?er|name",
+    "change_bags": r"bag|luggage|suitcase",
+}
+# What is another question to a task that only looks something up.
+ANOTHER_QUESTION = {
+    "show": {"reservation", "origin", "destination", "place", "flown_date", "flight", "last_one", "several"},
+    "search": {"origin", "destination", "date", "stops", "wish", "bad_date", "bad_place"},
+    "status": {"flights", "date", "reservation", "bad_date"},
+}
+
 _NTH = re.compile(r"\b(?:first|second|third|fourth|last) (?:one|reservation|booking|trip)\b")
 _LATEST = re.compile(r"\b(?:last reservation|last booking|latest booking|most recent)\b")
 _ANOTHER = re.compile(
@@ -46,6 +68,8 @@ def merge(s: Talk, task: Task) -> set[str]:
     if task.name == "cancel" and "same reason" in s.reading.text.lower():
         put("reason", s.facts.get("reason"))
     put("cabin", next((c for c in reversed(r["cabin"]) if c in CABINS), None))
+    if task.asked == "cabin" and not r["cabin"] and r["prefer"] == "cheapest":
+        put("cabin", "basic_economy")
     put("bad_cabin", next((c for c in r["cabin"] if c not in CABINS), None))
     for key in (
         "trip_type",
@@ -87,7 +111,7 @@ def merge(s: Talk, task: Task) -> set[str]:
             put("destination", r["destination"])
             if not r["origin"] and not r["destination"]:
                 put("place", r["places"][0])
-    if task.asked not in ("option", "return_option") and (r["prefer"] or (r["ordinal"] and s.facts.get("route"))):
+    if task.asked not in ("option", "return_option", "cabin") and (r["prefer"] or (r["ordinal"] and s.facts.get("route"))):
         put("wish", {"ordinal": r["ordinal"] if s.facts.get("route") else None, "prefer": r["prefer"]})
     if (
         task.name in ("cancel", "show", "change_bags", "change_cabin", "change_passengers", "compensation")
@@ -95,10 +119,17 @@ def merge(s: Talk, task: Task) -> set[str]:
     ):
         put("flight", r["flights"][0])
     _merge_people(s, task, put)
+    if task.asked == "kind":
+        low = s.reading.text.lower()
+        put("kind", next((kind for kind, words in KINDS.items() if re.search(words, low)), None))
+    if (place := r["ordinal"]) and task.asked in CHOICES and place <= len(CHOICES[task.asked]):
+        put(task.asked, CHOICES[task.asked][place - 1 if place > 0 else -1])
     if task.asked == "insurance" and s.reading.answer and r["insurance"] is None:
         put("insurance", s.reading.answer)
     if task.asked == "bags" and s.reading.answer == "no" and task.slots.get("bags") is None and not r["bags_add"]:
         put("bags", 0)
+    if task.state != "open" and task.name in ANOTHER_QUESTION:
+        changed &= ANOTHER_QUESTION[task.name]
     return changed
 
 
@@ -106,6 +137,8 @@ def _merge_reservation(s: Talk, task: Task, put: Any) -> None:
     r, low = s.reading.slots, s.reading.text.lower()
     named = [c for c in r["reservations"] if f"not {c.lower()}" not in low]
     old = task.slots.get("reservation")
+    if len(named) > 1 and len(s.reading.places) > 1:
+        named = _in_clause(s, task.name, named)
     if len(named) > 1 and "correction" in s.reading.flags and old in named:
         named = [c for c in named if c != old]
     if len(named) == 1:
@@ -113,6 +146,10 @@ def _merge_reservation(s: Talk, task: Task, put: Any) -> None:
         task.slots["several"] = None
     elif len(named) > 1 and task.name in ON_RESERVATION:
         put("several", named)
+    if task.slots.get("several") and not named and re.search(r"\b(?:both|all)\b", low):
+        first, *rest = task.slots.pop("several")
+        put("reservation", first)
+        s.queue(task.name, [{"reservation": code} for code in rest])
     listed, place = s.facts.get("listed") or [], r["ordinal"]
     by_place = (
         task.asked == "reservation"
@@ -121,6 +158,7 @@ def _merge_reservation(s: Talk, task: Task, put: Any) -> None:
     )
     if not named and listed and place and by_place and place <= len(listed):
         put("reservation", listed[place - 1 if place > 0 else -1])
+        task.slots["several"] = None
     elif not named and not old and task.name in (*ON_RESERVATION, "show") and _LATEST.search(low):
         put("last_one", True)
     elif not named and not old and task.name in ON_RESERVATION and s.facts.get("last_reservation"):
@@ -129,14 +167,28 @@ def _merge_reservation(s: Talk, task: Task, put: Any) -> None:
             put("reservation", s.facts["last_reservation"])
 
 
+def _in_clause(s: Talk, name: str, codes: list[str]) -> list[str]:
+    """Of several reservations the ones that are named with an intent: "cancel AAA11A and move BBB22B"."""
+    places = list(s.reading.places.items())
+    at = next((n for n, (intent, _) in enumerate(places) if intent == name), None)
+    if at is None:
+        return codes
+    begin = places[at][1] if at else 0
+    end = places[at + 1][1] if at + 1 < len(places) else len(s.reading.text)
+    return [c for c in codes if begin <= s.reading.text.upper().find(c) < end] or codes
+
+
 def _merge_payments(s: Talk, task: Task, put: Any) -> None:
     """Methods that were named; "also" and the answer to "which of them" add to those named before."""
     slots, named = task.slots, s.reading.slots["payments"]
     place, offered = s.reading.slots["ordinal"], slots.get("_offered") or []
     if not named and place and task.asked == "payment" and place <= len(offered):
         named = [{"id": offered[place - 1 if place > 0 else -1]}]
-    adds = slots.pop("_keep", False) or re.search(r"\b(?:also|additionally|plus|as well)\b", s.reading.text.lower())
-    if named and adds:
+    low, short = s.reading.text.lower(), slots.pop("_short", None)
+    adds = slots.pop("_keep", False) or re.search(r"\b(?:also|additionally|plus|as well)\b", low)
+    if named and short and re.search(r"\b(?:and|also|plus|add|rest|remain\w*|difference|as well|combine\w*)\b", low):
+        named = [*(ref for ref in short if ref not in named), *named]
+    elif named and adds:
         named = [*(ref for ref in slots.get("payments") or [] if ref not in named), *named]
     put("payments", named)
 

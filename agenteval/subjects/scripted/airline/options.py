@@ -105,6 +105,15 @@ def choose(s: Talk, key: str, origin: str, destination: str, day: str, cabin: st
     return picked
 
 
+def best(options: list[Option], prefer: str, cabin: str = "economy") -> Option:
+    """The `cheapest`, `earliest`, `latest` or `fastest` option."""
+    if prefer == "cheapest":
+        return min(options, key=lambda o: sum(f["prices"][cabin] for f in o))
+    if prefer == "latest":
+        return max(options, key=lambda o: o[0]["scheduled_departure_time_est"])
+    return min(options, key=lambda o: o[0 if prefer == "earliest" else -1]["scheduled_arrival_time_est"])
+
+
 def find_once(s: Talk, origin: str, destination: str, day: str) -> list[Option]:
     """The same search is not run again on every turn of a task."""
     memory = s.task.slots.setdefault("_found", {})
@@ -142,11 +151,7 @@ def _picked(
         return shown[place - 1 if place > 0 else -1]
     prefer = wish.get("prefer")
     if prefer and shown:
-        if prefer == "cheapest":
-            return min(shown, key=lambda o: sum(f["prices"][cabin] for f in o))
-        if prefer == "latest":
-            return max(shown, key=lambda o: o[0]["scheduled_departure_time_est"])
-        return min(shown, key=lambda o: o[0 if prefer == "earliest" else -1]["scheduled_arrival_time_est"])
+        return best(shown, prefer, cabin)
     if asked and s.reading.answer == "yes" and len(shown) == 1:
         return shown[0]
     return None

@@ -51,12 +51,14 @@ def resolve(s: Talk, user: dict[str, Any], kinds: tuple[str, ...]) -> list[dict[
             ]
         if len(found) > 1:
             # A smaller or larger one, all of them, or the first, the second: only those settle it without a question.
-            low = s.reading.text.lower()
+            low, place = s.reading.text.lower(), s.reading.slots.get("ordinal")
             by_size = sorted((m for m in found if "amount" in m), key=lambda m: m["amount"])
             if by_size and ("smallest" in low or "smaller" in low):
                 found = by_size[:1]
             elif by_size and ("largest" in low or "larger" in low or "biggest" in low):
                 found = by_size[-1:]
+            elif place and place <= len(found):
+                found = [found[place - 1 if place > 0 else -1]]
             elif ref.get("word", "").endswith("s") or "both" in low or "all" in low.split():
                 pass
             elif not s.guard("ambiguous_payment", False):
@@ -75,14 +77,14 @@ def resolve(s: Talk, user: dict[str, Any], kinds: tuple[str, ...]) -> list[dict[
 def _means(ref: dict[str, str], method: dict[str, Any]) -> bool:
     if "id" in ref:
         return method["id"] == ref["id"]
-    if ref["source"] != method["source"]:
+    if ref["source"] not in (method["source"], "any"):
         return False
     digits = ref.get("digits")
-    if digits and not (method["id"].endswith(digits) or method.get("last_four") == digits):
+    if digits and not (method["id"].endswith(digits) or digits in (method.get("last_four"), str(method.get("amount")))):
         return False
     if "worth" in ref and str(method.get("amount")) != ref["worth"]:
         return False
-    brand = ref["word"].replace(" ", "")
+    brand = ref.get("word", "").replace(" ", "")
     return brand not in ("visa", "mastercard", "amex") or method.get("brand") == brand
 
 
@@ -137,6 +139,6 @@ def for_booking(s: Talk, user: dict[str, Any], total: int) -> list[dict[str, Any
             out.append({"payment_id": method["id"], "amount": amount})
             left -= amount
     if not s.guard("payments_cover_total", left == 0, missing=left):
-        slots["payments"] = None
+        slots["_short"], slots["payments"] = slots["payments"], None
         s.ask("payment", "payments_short", amount=total, missing=left)
     return out

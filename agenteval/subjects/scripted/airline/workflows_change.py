@@ -12,6 +12,7 @@ from agenteval.subjects.scripted.airline.tools import days_from
 from agenteval.subjects.scripted.engine import Talk
 
 BAG_FEE = 50
+_SAME = re.compile(r"\b(?:same|keep|unchanged|stays?|as (?:it is|before)|(?:no|doesn't|does not|didn't) change)\b")
 LEVELS = ("regular", "silver", "gold")
 
 
@@ -33,19 +34,7 @@ def vague_change(s: Talk) -> None:
             if s.task.slots.get(key):
                 s.task.name = name
                 return s.domain.workflows[name](s)
-    low = s.reading.text.lower()
-    words = {
-        "flight": "change_flights",
-        "date": "change_flights",
-        "cabin": "change_cabin",
-        "class": "change_cabin",
-        "bag": "change_bags",
-        "luggage": "change_bags",
-        "passenger": "change_passengers",
-        "name": "change_passengers",
-        "time": "change_flights",
-    }
-    if s.task.asked == "kind" and (name := next((v for k, v in words.items() if k in low), None)):
+    if name := s.task.slots.get("kind"):
         s.task.name = name
         return s.domain.workflows[name](s)
     s.ask("kind", "ask_what_to_change")
@@ -278,6 +267,7 @@ def _who(
         )
     if s.task.asked == "passenger" and coming and not leaving and not slots.get("new"):
         if not s.guard("passenger_named", False, value=_full(coming[0])):
+            slots["people"] = None
             s.ask(
                 "passenger",
                 "passenger_unknown",
@@ -291,7 +281,14 @@ def _who(
         slots["old"] = present[0]
     old = next((p for p in present if p == slots.get("old")), None)
     if old is None:
-        first = next((p for p in present if f" {p['first_name'].lower()} " in f" {s.reading.text.lower()} "), None)
+        place = s.reading.slots.get("ordinal") if s.task.asked == "passenger" else None
+        first = (
+            present[place - 1 if place > 0 else -1]
+            if place and place <= len(present)
+            else next(
+                (p for p in present if re.search(rf"\b{p['first_name'].lower()}\b", s.reading.text.lower())), None
+            )
+        )
         if first is None:
             s.ask(
                 "passenger",
@@ -308,6 +305,8 @@ def _who(
 
 def _birth(s: Talk, new: dict[str, Any], old: dict[str, Any]) -> str:
     """A date of birth that exists and lies in the past."""
+    if s.task.asked == "dob" and _SAME.search(s.reading.text.lower()):
+        s.task.slots["dobs"] = [{"dob": old["dob"], "raw": old["dob"]}]
     given = (s.task.slots.get("dobs") or [{"dob": new.get("dob"), "raw": new.get("dob_raw")}])[-1]
     if not s.guard("dob_required", bool(given["raw"]), value=_full(new)):
         s.ask("dob", "ask_dob", name=_full(new))

@@ -86,6 +86,18 @@ def need_route(s: Talk) -> tuple[str, str]:
     return slots["origin"], slots["destination"]
 
 
+def flight_info(s: Talk) -> None:
+    """Something about flights: a search, or the status of one?"""
+    slots, low = s.task.slots, s.reading.text.lower()
+    if slots.get("flights") or slots.get("flight_kind") == "status" or "on time" in low:
+        s.task.name = "status"
+    elif any(slots.get(k) for k in ("origin", "destination", "date")) or slots.get("flight_kind") or "find" in low:
+        s.task.name = "search"
+    else:
+        s.ask("flight_kind", "ask_flight_kind")
+    return s.domain.workflows[s.task.name](s)
+
+
 def search(s: Talk) -> None:
     """Flights of one day between two airports, direct or with one stop."""
     slots = s.task.slots
@@ -94,6 +106,9 @@ def search(s: Talk) -> None:
     if not slots.get("date"):
         s.ask("date", "ask_date")
     found = options.find(s, origin, destination, slots["date"], slots.get("stops"))
+    wish = (slots.pop("wish", None) or {}).get("prefer")
+    if found and wish:
+        found = [options.best(found, wish)]
     s.facts["route"] = {"origin": origin, "destination": destination, "date": slots["date"]}
     if not found:
         s.finish("search_nothing", origin=origin, destination=destination, date=slots["date"])
@@ -110,9 +125,12 @@ def status(s: Talk) -> None:
     """Whether a flight is on time."""
     slots = s.task.slots
     numbers = slots.get("flights")
-    reservation = s.tools.data["reservations"].get(slots.get("reservation") or "")
-    if not numbers and reservation and reservation["user_id"] == s.facts.get("user"):
-        numbers, slots["date"] = [reservation["flights"][0]["flight_number"]], reservation["flights"][0]["date"]
+    own = slots.get("reservation") or s.task.asked == "reservation"
+    unknown = s.task.asked == "flights" and "unknown" in s.reading.flags
+    if not numbers and (own or unknown or (s.facts.get("user") and "my flight" in s.reading.text.lower())):
+        ahead = need_reservation(s, need_user(s))["flights"]
+        ahead = [f for f in ahead if not s.tools.flown(f["flight_number"], f["date"])] or ahead
+        numbers, slots["date"] = [ahead[0]["flight_number"]], ahead[0]["date"]
     if not numbers:
         s.ask("flights", "ask_flight_number")
     options_day = slots.get("date") or s.tools.today
