@@ -142,6 +142,7 @@ class _Bar:
             TextColumn("left"), TimeRemainingColumn(), console=self.console, disable=not self.console.is_terminal,
         )  # fmt: skip
         self.tasks: dict[str, Any] = {}
+        self.line = ""
         self.progress.start()
         return self
 
@@ -150,7 +151,10 @@ class _Bar:
 
     def update(self, stage: str, done: int, total: int) -> None:
         if not self.console.is_terminal:
-            print(f"{stage} {done}/{total}", file=sys.stderr)
+            line = f"{stage} {done}/{total}"
+            if line != self.line:
+                print(line, file=sys.stderr)
+            self.line = line
             return
         if stage not in self.tasks:
             self.tasks[stage] = self.progress.add_task(stage, total=total)
@@ -201,13 +205,13 @@ def _estimate(settings: Any, stages: tuple[str, ...], as_json: bool, tests: int 
 
 
 def _facts(values: dict[str, Any]) -> str:
-    shown = {k: v for k, v in values.items() if k not in ("closed", "seconds", "usage", "cost", "summary")}
+    """Facts of a stage in words; what is counted by reason stands in brackets."""
+    summary = {k: v for k, v in values.get("summary", {}).items() if k in ("states", "transitions")}
+    shown = {k: v for k, v in values.items() if k not in ("closed", "seconds", "usage", "cost", "summary")} | summary
     return ", ".join(
-        f"{k} {_facts(v) if isinstance(v, dict) else v}" if not isinstance(v, dict) else f"{k}: {_facts(v)}"
-        for k, v in {
-            **shown,
-            **{k: v for k, v in values.get("summary", {}).items() if k in ("states", "transitions")},
-        }.items()
+        f"{name} {value}" if not isinstance(value, dict) else f"{name} ({_facts(value)})"
+        for name, value in shown.items()
+        if value != {}
     )
 
 
