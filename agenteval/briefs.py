@@ -13,8 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
+from agenteval.documents import fitted, read_yaml
 from agenteval.errors import UsageError
 from agenteval.types import Brief
 
@@ -47,23 +46,9 @@ def read_brief(file: Path) -> Brief:
     for tag in ("timestamp", "int", "float", "bool"):
         # A date, a zip code or a yes is what the customer types: text.
         Loader.add_constructor(f"tag:yaml.org,2002:{tag}", lambda loader, node: loader.construct_scalar(node))
-    try:
-        data = yaml.load(file.read_text("utf-8"), Loader)  # noqa: S506 - a SafeLoader
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"brief {file}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})"
-        ) from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"brief {file}: no valid YAML: {str(error).splitlines()[0]}") from error
+    data = read_yaml(file, "brief", loader=Loader)
     for number, seed in enumerate((data or {}).get("seeds") or [] if isinstance(data, dict) else [], 1):
         for key, value in seed.items() if isinstance(seed, dict) else []:
             if value is None or (isinstance(value, str) and not value.strip()):
                 raise UsageError(f"brief {file}: {key!r} of seed {number} has no value; give one or take the line out")
-    try:
-        return Brief.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "brief"
-        raise UsageError(
-            f"brief {file}: {where}: {first['msg']}; expected `domain:` and `seeds:` with flat mappings"
-        ) from error
+    return fitted(Brief, data, f"brief {file}", "expected `domain:` and `seeds:` with flat mappings")

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from agenteval.documents import read_yaml
 from agenteval.errors import ProfileError
 from agenteval.llm.calls import CallStore, Replay
 from agenteval.llm.limiter import Limiter
@@ -103,23 +104,16 @@ def load(name: str, file: Path | None = None, *, roles: tuple[Role, ...] = ("tes
     ProfileError
         Unknown profile or key, a missing variable, or a role that the profile does not name.
     """
-    import yaml
-
     known: dict[str, Any] = {}
-    sources = [(resources.files("agenteval") / "profiles.yaml").read_text("utf-8")]
-    if file is not None:
-        try:
-            sources.append(file.read_text("utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ProfileError(f"--profiles {file}: cannot be read ({type(error).__name__})") from error
-    for text in sources:
-        try:
-            content = yaml.safe_load(text) or {}
-        except yaml.YAMLError as error:
-            raise ProfileError(f"--profiles {file}: no valid YAML: {str(error).splitlines()[0]}") from error
-        if not isinstance(content, dict):
-            raise ProfileError(f"--profiles {file}: expected profiles by name, found a {type(content).__name__}")
-        known |= content
+    with resources.as_file(resources.files("agenteval") / "profiles.yaml") as ours:
+        for path in (ours, file):
+            if path is not None:
+                content = read_yaml(path, "--profiles", error=ProfileError) or {}
+                if not isinstance(content, dict):
+                    raise ProfileError(
+                        f"--profiles {path}: expected profiles by name, found a {type(content).__name__}"
+                    )
+                known |= content
     if name not in known:
         raise ProfileError(f"unknown profile {name!r}; known: {', '.join(sorted(known))} (--profiles FILE adds others)")
     raw = known[name]

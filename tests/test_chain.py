@@ -216,7 +216,7 @@ def test_wrong_settings_are_one_clear_line(agents, capsys, monkeypatch, argument
     ("domain: d\nseeds:\n- {name: Ann, name: Bo}\n", "'name' is given twice"),
     ("domain: d\nseeds:\n- {name: }\n", "'name' of seed 1 has no value"),
     ("domain: d\nseeds:\n- {name: [a]}\n", "seeds.0.name"),
-    ("seeds: []\n", "domain: Field required"), ("- a\n", "brief: "), ("domain: [", "no valid YAML"), ("domain: d\ncolour: red\n", "colour: "),
+    ("seeds: []\n", "domain: Field required"), ("- a\n", "found a list; expected `domain:`"), ("domain: [", "no valid YAML"), ("domain: d\ncolour: red\n", "colour: "),
     ("domain: !!python/name:os.system x\n", "no valid YAML"),
 ])  # fmt: skip
 def test_a_wrong_brief_is_one_clear_line(tmp_path, text, says):

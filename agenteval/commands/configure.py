@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from agenteval.briefs import read_brief
 from agenteval.chain import Settings
+from agenteval.documents import read_yaml
 from agenteval.errors import UsageError
 from agenteval.subjects.address import open_subject
 
@@ -75,16 +76,7 @@ def settings(config: Path | None, options: dict[str, Any]) -> Settings:
 
 
 def _read(config: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        values = yaml.safe_load(config.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"--config {config}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})"
-        ) from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"--config {config}: no valid YAML: {str(error).splitlines()[0]}") from error
+    values = read_yaml(config, "--config")
     if not isinstance(values, dict):
         raise UsageError(f"--config {config}: expected keys with values, found a {type(values).__name__}")
     return values

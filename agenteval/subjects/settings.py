@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from agenteval.documents import fitted, read_yaml
 from agenteval.errors import UsageError
 from agenteval.profiles import environment
 
@@ -23,24 +24,8 @@ def read_settings(file: Path, kind: type[R]) -> R:
     UsageError
         The file is missing, no YAML, or does not fit; names the field.
     """
-    import yaml
-
-    try:
-        data = yaml.safe_load(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"subject file {file}: cannot be read ({getattr(error, 'strerror', None) or type(error).__name__})"
-        ) from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"subject file {file}: no valid YAML: {str(error).splitlines()[0]}") from error
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "file"
-        raise UsageError(
-            f"subject file {file}: {where}: {first['msg']}; known fields: {', '.join(kind.model_fields)}"
-        ) from error
+    known = f"known fields: {', '.join(kind.model_fields)}"
+    return fitted(kind, read_yaml(file, "subject file"), f"subject file {file}", known)
 
 
 def with_variables(values: dict[str, str], file: Path) -> tuple[dict[str, str], tuple[str, ...]]:

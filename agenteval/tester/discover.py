@@ -15,9 +15,9 @@ from agenteval.errors import ChatError
 from agenteval.llm.model import Model
 from agenteval.store import derive_seed
 from agenteval.tester.roles import driver, planner
-from agenteval.tester.vetting import fault, loops
+from agenteval.tester.vetting import Message, converse
 from agenteval.tester.views import excerpt, trace_view, turn_view
-from agenteval.types import Brief, Failure, StopReason, Trace
+from agenteval.types import Brief, Failure, Trace
 
 Strategy = Literal["phase_guided", "naive"]
 
@@ -178,45 +178,17 @@ def walk(
     """
     session = Session(chat, budget=turns, timeout=timeout)
     earlier = [session_view(trace) for trace in past]
-    stop: StopReason = "budget"
-    while not session.over:
+
+    def write(attempt: int) -> Message:
         view = {
             "greeting": excerpt(session.greeting),
             "turns": [turn_view(n, t) for n, t in enumerate(session.turns, 1)],
         }
         asked = {**plan._asdict(), "turns_left": turns - len(session.turns)}
-        reply = problem = None
-        for repetition in (0, 1):
-            reply = driver.drive(
-                model,
-                plan=asked,
-                brief=brief,
-                earlier=earlier,
-                conversation=view,
-                repetition=repetition,
-                seed=seed + len(session.turns),
-            )
-            problem = (
-                None
-                if reply.done and not reply.message.strip()
-                else fault(reply.message, session.turns, session.greeting)
-            )
-            if problem is None:
-                break
-        if problem is not None:
-            stop = "tester_fault"
-            break
-        if reply.done and not reply.message.strip():
-            stop = "objective"
-            break
-        turn = session.say(reply.message)
-        if turn.status in ("error", "timeout", "refused"):
-            stop = "subject_error"
-            break
-        if reply.done:
-            stop = "objective"
-            break
-        if loops(session.turns):
-            stop = "loop"
-            break
+        reply = driver.drive(
+            model, plan=asked, brief=brief, earlier=earlier, conversation=view, repetition=attempt, seed=seed + len(session.turns)
+        )  # fmt: skip
+        return Message(reply.message, reply.done)
+
+    stop = converse(session, write)
     return session.trace(number, stop, phase=plan.phase, objective=plan.objective, strategy=plan.strategy)

@@ -18,9 +18,9 @@ from agenteval.store import derive_seed
 from agenteval.tester.ground import folded
 from agenteval.tester.roles import judge as judge_role
 from agenteval.tester.roles import runner
-from agenteval.tester.vetting import fault, loops
+from agenteval.tester.vetting import Message, converse
 from agenteval.tester.views import excerpt, trace_view, turn_view
-from agenteval.types import Brief, Failure, Quote, StopReason, Test, TestRun, Turn, Verdict
+from agenteval.types import Brief, Failure, Quote, Test, TestRun, Turn, Verdict
 
 
 class Outcome(NamedTuple):
@@ -58,45 +58,22 @@ def run_test(
     steps = [{"step": n, "text": s.text, "part": s.part, "expects": s.expects} for n, s in enumerate(test.steps, 1)]
     unit_seed = derive_seed(seed, "run", test.id, repetition)
     sent: list[int] = []
-    stop: StopReason = "budget"
-    while not session.over:
+    chosen = [0]
+
+    def write(attempt: int) -> Message:
         turns = [
             {**turn_view(n, t), "step": step} for n, (t, step) in enumerate(zip(session.turns, sent, strict=True), 1)
         ]
         view = {"greeting": excerpt(session.greeting), "turns": turns}
         asked = {"goal": test.goal, "steps": steps, "turns_left": test.budget - len(session.turns)}
-        for attempt in (0, 1):
-            reply = runner.run(
-                model,
-                test=asked,
-                brief=brief,
-                conversation=view,
-                repetition=2 * repetition + attempt,
-                seed=unit_seed + len(sent),
-            )
-            finished = reply.done and not reply.message.strip()
-            planned = reply.step > 0 and folded(reply.message) == folded(test.steps[reply.step - 1].text)
-            # A perturbation may be blank-ish, odd or long on purpose; only the runner's own words are vetted.
-            problem = None if finished or planned else fault(reply.message, session.turns, session.greeting)
-            if problem is None:
-                break
-        if problem is not None:
-            stop = "tester_fault"
-            break
-        if finished:
-            stop = "objective"
-            break
-        turn = session.say(reply.message)
-        sent.append(reply.step)
-        if turn.status in ("error", "timeout", "refused"):
-            stop = "subject_error"
-            break
-        if reply.done:
-            stop = "objective"
-            break
-        if loops(session.turns):
-            stop = "loop"
-            break
+        reply = runner.run(
+            model, test=asked, brief=brief, conversation=view, repetition=2 * repetition + attempt, seed=unit_seed + len(sent)
+        )  # fmt: skip
+        chosen[0] = reply.step
+        planned = reply.step > 0 and folded(reply.message) == folded(test.steps[reply.step - 1].text)
+        return Message(reply.message, reply.done, planned)
+
+    stop = converse(session, write, lambda: sent.append(chosen[0]))
     trace = session.trace(0, stop, repetition=repetition)
     perturbing = [n for n, s in enumerate(test.steps, 1) if s.part == "perturbation"]
     perturbed = next((n for n, step in enumerate(sent, 1) if step in perturbing), 0)

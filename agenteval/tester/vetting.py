@@ -1,15 +1,17 @@
-"""Whether a message that a tester model wrote may be sent as a customer's.
+"""A session with the agent, and whether a message that a tester model wrote may be sent in it as a customer's.
 
-Language-independent where it can be: blank, a copy of what the agent said, an answer that never was one. What fails is
-regenerated once; then the session ends as `tester_fault` and stays out of all rates.
+Vetting is language-independent where it can be: blank, a copy of what the agent said, an answer that never was one. What
+fails is regenerated once; then the session ends as `tester_fault` and stays out of all rates.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from agenteval.types import Turn
+from agenteval.chat import Session
+from agenteval.types import StopReason, Turn
 
 _LEAK = re.compile(
     r"</?think|<\|im_|\"(?:message|done|why)\"\s*:|^\s*(?:agent|assistant|system|customer service)\s*:|\bas an ai (?:language )?model\b"
@@ -65,3 +67,45 @@ def loops(turns: Sequence[Turn], width: int = 3) -> bool:
     same_reply = len(said) >= width and len({reply for _, reply in said[-width:]}) == 1 and said[-1][1] != ""
     pairs = len(said) >= 4 and said[-4:-2] == said[-2:]
     return same_reply or pairs
+
+
+class Message(NamedTuple):
+    """What a role wants to say next."""
+
+    text: str
+    done: bool
+    """Nothing is to follow; one more reply of the agent is read all the same."""
+    planned: bool = False
+    """Stands in the test as it is, so that it may be blank-ish, odd or long on purpose and is not vetted."""
+
+
+def converse(session: Session, write: Callable[[int], Message], sent: Callable[[], None] = lambda: None) -> StopReason:
+    """Carry a session on until it is over (design decision 8); the reason why it ended.
+
+    Parameters
+    ----------
+    write
+        Asks the role for the next message; gets 0, or 1 when the first one could not be sent.
+    sent
+        Called after each message that was sent.
+    """
+    while not session.over:
+        for attempt in (0, 1):
+            message = write(attempt)
+            finished = message.done and not message.text.strip()
+            unfit = None if finished or message.planned else fault(message.text, session.turns, session.greeting)
+            if unfit is None:
+                break
+        else:
+            return "tester_fault"
+        if finished:
+            return "objective"
+        turn = session.say(message.text)
+        sent()
+        if turn.status in ("error", "timeout", "refused"):
+            return "subject_error"
+        if message.done:
+            return "objective"
+        if loops(session.turns):
+            return "loop"
+    return "budget"
