@@ -21,7 +21,14 @@ app = typer.Typer(
 
 
 def _print(value: dict[str, Any], as_json: bool, lines: list[str]) -> None:
-    typer.echo(json.dumps(value, sort_keys=True) if as_json else "\n".join(lines))
+    typer.echo(json.dumps(_finite(value), sort_keys=True) if as_json else "\n".join(lines))
+
+
+def _finite(value: Any) -> Any:
+    """The same value for JSON, which knows no NaN: a rate without cases is null."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return None if isinstance(value, float) and value != value else value
 
 
 @app.callback()
@@ -410,6 +417,23 @@ def all_stages(
     if junit is not None:
         write_junit(run, junit)
     raise typer.Exit(exit_code(run))
+
+
+@app.command()
+def audit(out: Out, as_json: Json = False) -> None:
+    """Score a finished run on one of our scripted subjects by its privileged log, which the tester never saw."""
+    from agenteval.commands.audit import audit_run
+
+    found = audit_run(out)
+    lines = [
+        f"{kind}: {_facts({k: _rate(v) for k, v in rates.items() if v is not None})}" for kind, rates in found.items()
+    ]
+    _print(found, as_json, lines)
+
+
+def _rate(value: Any) -> Any:
+    """A rate for the eye; what has no cases is a dash."""
+    return value if not isinstance(value, float) else "-" if value != value else f"{value:.2f}"
 
 
 @app.command()
