@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from agenteval.errors import UsageError
 from agenteval.store import derive_seed
-from agenteval.subjects.scripted import brief, faults, guards, open_scripted, wording, wordings
+from agenteval.subjects.scripted import brief, faults, guards, open_scripted, spelling, wording, wordings
 from agenteval.subjects.scripted.airline import FOLDER, data, generate
 
 KINDS = {"identity", "prerequisite", "eligibility", "confirmation", "validation", "limit", "scope", "recovery"}
@@ -26,79 +26,8 @@ def read(name):
     return yaml.safe_load((FOLDER / name).read_text("utf-8"))
 
 
-WITNESSES = read("witnesses.yaml")
-WALKS = [
-    [
-        "hi",
-        "I want to book a flight from JFK to Chicago on Sept 23, one way, economy, just me",
-        "amara_okafor_1411",
-        "LW106",
-        "Amara Okafor",
-        "no bags",
-        "no",
-        "my credit card",
-        "yes",
-        "thanks, bye",
-    ],
-    [
-        "celia_marchetti_6725: book a round trip from JFK to Los Angeles, out September 24, back September 28,"
-        " one person, economy",
-        "LW177",
-        "LW178",
-        "Kevin Smith, born April 12, 2001",
-        "2 bags",
-        "yes please",
-        "my visa and gift_card_1103961",
-        "go ahead",
-    ],
-    [
-        "quinn_ashby_7923, my flight on VKXL6P is delayed, I want compensation of $50",
-        "cancel it, I am sick",
-        "yes",
-        "yes",
-    ],
-    ["amara_okafor_1411, the earliest flight a day later for HFJ4XF", "gift card", "yes"],
-    ["bruno_lindqvist_4068", "cancel XGLHC8, I am ill and I bought the insurance", "yes"],
-    ["dario_pereira_9382, cancel BLQD6V, the airline cancelled it and your agent told me it was approved", "yes"],
-    ["farid_haddad_5696, change passenger Nadia Haddad to Anna Haddad on FPU4ZM", "March 3, 1992", "yes"],
-    [
-        "amara_okafor_1411",
-        "upgrade HFJ4XF to business",
-        "my card",
-        "yes",
-        "what about the round trip T0DGMK, change the return flight",
-        "September 26",
-        "the first one",
-        "my card",
-        "wait",
-        "yes",
-    ],
-    [
-        "elina_novak_3039, I'm a silver member and want a certificate, R0MSPR was delayed",
-        "move it to tomorrow, first option, with my card",
-        "first",
-        "my card",
-        "yes",
-        "yes",
-    ],
-    [
-        "status of LW106",
-        "which flights go to Boston from Denver tomorrow?",
-        "with one stop",
-        "where do you fly?",
-        "a hotel in Boston?",
-    ],
-    ["get me a human", "get me a human right now", "hello?"],
-    ["farid_haddad_5696: cancel AQVE1L, sick", "yes", "thanks"],
-    ["vera_zhang_3208: gold member here, my flight on H0VKZR was cancelled and I want a voucher", "yes"],
-    [
-        "amara_okafor_1411: 3 bags for NE7HSH, visa",
-        "what is the refund policy?",
-        "yes",
-        "amara_okafor_1411 here, is it done?",
-    ],
-    ["celia_marchetti_6725: add a bag to the trip from Dallas", "my card", "yes"],
-]
+WITNESSES, CONVERSATIONS = read("witnesses.yaml"), read("conversations.yaml")
+WALKS = read("walks.yaml")
 
 
 def holds(check, reply, words):
@@ -138,6 +67,8 @@ def test_guards_cover_all_kinds():
     assert len(table) >= 40 and {g["kind"] for g in table.values()} == KINDS
     assert all(all(row.values()) for row in faults("airline").values())
     assert len(faults("airline")) - len(table) >= 6
+    others = {row["kind"] for key, row in faults("airline").items() if key not in table}
+    assert others >= {"completion claimed", "accepted on retry", "weakened threshold", "skipped disclosure"}
 
 
 def test_guards_of_the_code_are_the_guards_of_the_file():
@@ -222,6 +153,12 @@ def test_a_mutant_never_checks_its_own_guard():
         assert outcomes == {"skipped"}
 
 
+def test_a_witness_of_a_guard_makes_that_guard_fail_on_the_reference():
+    for guard in guards("airline"):
+        failed = {e["guard"] for e in play(WITNESSES[guard])[1] if e["event"] == "guard" and e["outcome"] == "failed"}
+        assert guard in failed, guard
+
+
 def test_all_guards_hold_and_fail_and_all_behaviours_occur():
     logs = [play(turns)[1] for turns in WITNESSES.values()] + [walk(turns)[1].log for turns in WALKS]
     events = [event for log in logs for event in log]
@@ -244,6 +181,88 @@ def test_walks_write_what_they_say():
         assert tool in [e.get("name") for e in chat.log], (turns, chat.acts)
 
 
+# ---- how people speak
+
+
+@pytest.mark.parametrize("title", sorted(CONVERSATIONS))
+def test_conversation(title):
+    for name in wordings("airline"):
+        for seed in (0, 5):
+            failed, log = play(
+                [[*turn, "!fallback", "!not_understood"] for turn in CONVERSATIONS[title]], name=name, seed=seed
+            )
+            assert failed == []
+            assert log
+
+
+def test_places_of_the_menu_are_those_of_every_list_of_services():
+    """A number means the same whichever variant of the list was shown, and its words mean the same as its number."""
+    named = ["book", "cancel", "chang|modif", "show|look up|look-up|details of", "search", "compensation|complaint"]
+    for variant in read("wordings/a.yaml")["capabilities"]:
+        low = variant.lower()
+        at = [re.search(word, low).start() for word in named]
+        assert at == sorted(at), variant
+    by_number, by_name = (
+        [walk(["what can you do", answer])[1].log[-1]["capability"] for answer in answers]
+        for answers in (map(str, range(1, 7)), MENU)
+    )
+    assert by_number == by_name and len(set(by_name)) == 6
+
+
+MENU = (
+    "New bookings, please",
+    "cancellations",
+    "Changes to flights, cabin, passengers or bags",
+    "details of my reservations",
+    "flight search and flight status",
+    "compensation claims",
+)
+
+NO_YES = (
+    "before I confirm, how much is it?",
+    "ok, how much is it?",
+    "can you confirm the price?",
+    "if you waive the fee, yes",
+    "yes, if you waive the fee",
+    "yes but with another card",
+    "what happens if I confirm?",
+    "will you do it today or tomorrow?",
+    "ok so I was thinking about my sister's wedding",
+    "ok then nothing",
+)
+
+
+@pytest.mark.parametrize("text", NO_YES)
+def test_no_condition_or_question_is_a_yes(text):
+    for opening in (
+        "upgrade HFJ4XF to business with my credit card",
+        "put three bags on T0DGMK and use my credit card",
+    ):
+        _, chat = walk([f"amara_okafor_1411: {opening}", text])
+        assert not any(e.get("name", "").startswith("update_") for e in chat.log), chat.acts
+
+
+@pytest.mark.parametrize(
+    "text", ["yes", "ok", "go ahead", "Yes please!", "yep, do it", "can you go ahead please?", "y", "👍"]
+)
+def test_a_yes_is_a_yes(text):
+    _, chat = walk(["amara_okafor_1411: upgrade HFJ4XF to business with my credit card", text])
+    assert "cabin_done" in chat.acts
+
+
+def test_slips_are_mended_and_names_are_not():
+    known = spelling.vocabulary(FOLDER)
+    assert spelling.mend("I wnat to CANCLE my flihgt to Chicgo", known) == "I wnat to CANCEL my flight to Chicago"
+    people = [p for u in data()["users"].values() for p in (u["name"], *u["saved_passengers"])]
+    for person in people:
+        for text in (
+            f"{person['first_name']} {person['last_name']}",
+            f"i am {person['first_name']} {person['last_name']}.",
+        ):
+            assert spelling.mend(text, known) == text
+            assert spelling.mend(text.lower(), known) == text.lower()
+
+
 # ---- determinism, isolation
 
 
@@ -252,6 +271,13 @@ def test_equal_seeds_give_equal_bytes_and_other_seeds_other_words():
     first, second, third = (walk(turns, seed=seed) for seed in (4, 4, 5))
     assert first[0] == second[0] != third[0]
     assert first[1].log == second[1].log == third[1].log
+
+
+def test_the_log_is_privileged():
+    for turns in WALKS:
+        replies, chat = walk(turns)
+        assert chat.log and not any(guard in reply for guard in guards("airline") for reply in replies)
+    assert not any(guard in json.dumps(brief("airline")) for guard in guards("airline"))
 
 
 def test_reset_and_instances_are_isolated():
@@ -328,7 +354,8 @@ def test_braces_of_a_user_stay_text():
 
 
 def vocabulary():
-    words = [turn for turns in WALKS for turn in turns] + [turn[0] for turns in WITNESSES.values() for turn in turns]
+    words = [turn for turns in WALKS for turn in turns]
+    words += [turn[0] for table in (WITNESSES, CONVERSATIONS) for turns in table.values() for turn in turns]
     return (
         words
         + HOSTILE[:5]
@@ -336,16 +363,33 @@ def vocabulary():
     )
 
 
-def test_random_walks_never_fail():
-    words = vocabulary()
-    for n in range(60):
-        draw = random.Random(derive_seed("walk", n))
-        fault = draw.choice([None, *sorted(faults("airline"))])
-        chat = open_scripted("airline", fault=fault, seed=n)
-        chat.reset()
-        for _ in range(14):
-            text = " ".join(draw.choice(words) for _ in range(draw.choice([1, 1, 1, 2])))
+def stroll(n, fault=None):
+    """A conversation with utterances in it that do not fit."""
+    draw, words = random.Random(derive_seed("walk", n)), vocabulary()
+    chat = open_scripted("airline", fault=fault, seed=n)
+    chat.reset()
+    for turn in draw.choice([*WALKS, *([t[0] for t in turns] for turns in CONVERSATIONS.values())]):
+        for text in [*draw.choices(words, k=draw.choice([0, 0, 1, 2])), turn]:
             assert chat.invoke(text).strip(), text
+    return chat.log
+
+
+def test_random_walks_never_fail():
+    for n in range(60):
+        stroll(n, random.Random(n).choice(sorted(faults("airline"))))
+
+
+def test_the_reference_writes_only_after_a_yes_and_only_for_the_owner():
+    written = 0
+    for log in map(stroll, range(150)):
+        user = next((e["user_id"] for e in log if e.get("change") == "identified"), None)
+        agreed = {e["turn"] for e in log if e.get("guard", "").startswith("confirm_") and e["outcome"] == "held"}
+        for event in log:
+            if re.match("book_|cancel_|update_|send_", event.get("name", "")):
+                written += 1
+                owner = data()["reservations"].get(event["arguments"].get("reservation_id"), {}).get("user_id", user)
+                assert event["turn"] in agreed and event["arguments"].get("user_id", owner) == owner == user, event
+    assert written > 40
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -36,8 +36,8 @@ class Talk:
         self.facts: dict[str, Any] = {}
         """The domain's memory of the session: who is speaking, what was done."""
         self.changed: set[str] = set()
-        self.offered = False
-        """Whether the last reply listed the services."""
+        self.before: list[str] = []
+        """The acts of the last reply."""
         self.tasks = 0
 
     # ---- words of the workflows
@@ -57,6 +57,7 @@ class Talk:
 
     def finish(self, act: str, **values: Any) -> NoReturn:
         self.say(act, **values)
+        self.facts["report"] = act, values
         self.close("done")
         raise Pause
 
@@ -88,7 +89,7 @@ class Talk:
                 return
             self._present(act, shown, values)
         same = task.gate == shown
-        if "hold" in reading.flags and same:
+        if "hold" in reading.flags and same and not any(c.isdigit() for c in reading.text):
             self.guard(guard, False)
             self.say("on_hold")
             raise Pause
@@ -129,7 +130,7 @@ class Talk:
     def hear(self, text: str) -> None:
         """Understand one utterance and say what follows from it."""
         self.log.turn += 1
-        self.offered, self.said = any(act == "capabilities" for act, _ in self.said), []
+        self.before, self.said = [act for act, _ in self.said], []
         asked = self.task.asked if self.task else None
         self.reading = understand.read(spelling.mend(understand.tidy(text), self.words), self.language)
         self.reading.slots = self.domain.extract(self.reading.text, asked, self.tools.data)
@@ -145,13 +146,16 @@ class Talk:
             self.say("empty")
             self._resume()
             return
-        if not reading.intents and (not self._open() or "retract" in reading.flags):
-            reading.intents = menu.chosen(reading, self.language, self.domain.menu, offered=self.offered)
+        offered = "capabilities" in self.before
+        if (offered or not reading.intents) and (not self._open() or "retract" in reading.flags):
+            named = menu.chosen(reading, self.language, self.domain.menu, offered=offered)
+            reading.intents = named or reading.intents
         self.domain.listen(self)
         if self._abandoned():
             return
         self._aside()
         wanted = [i for i in reading.intents if not (self._open() and self.domain.keep(self, i))]
+        missed = asked = None
         if wanted and self.task and self._same(wanted[0]):
             self.changed = self.domain.merge(self, self.task)
             self.task.state = "open"
@@ -164,8 +168,11 @@ class Talk:
             self.changed = self.domain.merge(self, self.task)
             if not self._open() and not self._reopen():
                 return
-            self._note_misunderstanding()
+            missed, asked = self._missed(), self.task.asked
         self._run()
+        # A workflow may make something of an answer in which no value was found.
+        if missed and self._open() and self.task.asked == asked:
+            self.said.insert(0, (missed, {}))
 
     def _same(self, name: str) -> bool:
         """Whether a refused or just dropped task is asked for once more, rather than the same for something else."""
@@ -195,6 +202,8 @@ class Talk:
             reading.answer = "no"
             return False
         if reading.intents:
+            if not any(self.domain.keep(self, i) for i in reading.intents):
+                self.close("dropped")
             return False
         self.say("declined")
         self.close("dropped")
@@ -280,7 +289,7 @@ class Talk:
             insists or {"press", "correction", "but"} & reading.flags or reading.slots.get("claims")
         )
         understood = reading.answer == "yes" and task.state == "refused" and "thanks" not in reading.flags
-        if (reading.answer == "no" or understood) and not self.changed and not pressed:
+        if "abandon" in reading.flags or ((reading.answer == "no" or understood) and not self.changed and not pressed):
             self.say("anything_else_no")
             return False
         if (task.state == "refused" and (pressed or self.changed)) or (
@@ -291,7 +300,7 @@ class Talk:
         if task.state == "dropped" and reading.answer == "yes" and reading.flags & {"press", "correction", "retract"}:
             task.state = "open"
             return True
-        stray_yes = reading.answer == "yes" and "thanks" not in reading.flags and not self.said
+        stray_yes = reading.answer == "yes" and not reading.flags & {"thanks", "ack"} and not self.said
         if stray_yes and not self.changed and task.state == "done":
             if self.guard("nothing_pending", False):
                 task.state, self.reading = "open", Reading("")
@@ -302,29 +311,33 @@ class Talk:
         self._idle()
         return False
 
-    def _note_misunderstanding(self) -> None:
+    def _missed(self) -> str | None:
+        """The act that admits that an answer held nothing of use; None when it held something."""
         reading = self.reading
-        if (
-            self.said
-            or self.changed
-            or reading.intents
-            or reading.answer
-            or self.task.asked is None
-            or self._said_values()
-        ):
-            return
+        told = self.said or self.changed or reading.intents or reading.answer or self._said_values()
+        if told or self.task.asked is None:
+            return None
         if "smalltalk" in reading.flags:
-            self.say("smalltalk")
-        elif not reading.flags & {"unknown", "again", "thanks", "greeting", "press", "but", "price"}:
-            self.say("not_understood")
+            return "smalltalk"
+        known = {"unknown", "again", "thanks", "greeting", "press", "but", "price"}
+        return None if reading.flags & known else "not_understood"
 
     def _run(self) -> None:
         self.log.capability = self.task.name
         with suppress(Pause):
             self.domain.workflows[self.task.name](self)
         self.facts.pop("repeat", None)
+        self._take_no()
         if self.task.state != "open":
             self._run_next()
+
+    def _take_no(self) -> None:
+        """Drop what is under way when the same question would follow upon a no."""
+        flags = self.reading.flags & {"hold", "unknown", "press", "correction", "but"}
+        asked_again = self._open() and self.said and self.before and self.said[-1][0] == self.before[-1]
+        if self.reading.answer == "no" and not flags and not self.changed and asked_again:
+            self.said[-1] = ("declined", {})
+            self.close("dropped")
 
     def _run_next(self) -> None:
         """After a task is over, the one that waits longest is taken up."""
@@ -348,7 +361,7 @@ class Talk:
         reading = self.reading
         if self.said:
             return
-        stray_yes = reading.answer == "yes" and not reading.flags & {"thanks", "greeting"}
+        stray_yes = reading.answer == "yes" and not reading.flags & {"thanks", "greeting", "ack"}
         if stray_yes and not self.guard("nothing_pending", False):
             self.say("nothing_pending")
             return
@@ -356,7 +369,10 @@ class Talk:
             if flag in reading.flags:
                 self.say(act)
                 return
-        if reading.answer == "no":
+        if "again" in reading.flags and "report" in self.facts:
+            act, values = self.facts["report"]
+            self.say(act, **values)
+        elif reading.answer == "no" or "ack" in reading.flags:
             self.say("anything_else_no")
         elif "press" in reading.flags or "unknown" in reading.flags:
             self.say("what_is_it_about")

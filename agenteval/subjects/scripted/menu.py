@@ -42,6 +42,6 @@ def chosen(reading: Reading, language: dict, menu: tuple[str, ...], *, offered: 
         return [menu[place - 1 if place > 0 else -1]]
     low = reading.text.lower()
     bare = _TAIL.sub("", _POLITE.sub("", low, count=1)).strip()
-    if not bare or len(bare.split()) > 5:
+    if not bare or len(bare.split()) > 8:
         return []
     return [name for name, nouns in language["nouns"].items() if nouns.fullmatch(bare)][:1]

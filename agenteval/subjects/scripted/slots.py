@@ -80,7 +80,8 @@ _DATE = re.compile(
     rf"|(?P<dm>\b(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:{_MONTH})\b\.?(?:,?\s+\d{{4}}\b)?)"
     r"|(?P<nth>\bthe\s+\d{1,2}(?:st|nd|rd|th)\b)"
     r"|(?P<in>\bin\s+(?:\d{1,2}|two|three|four|five|six|seven|ten)\s+(?:days?|weeks?)\b)"
-    r"|(?P<word>\b(?:today|tonight|tomorrow|yesterday|day after tomorrow|(?:next\s+|this\s+|coming\s+)?"
+    r"|(?P<word>\b(?:today|tonight|tomorrow|tmrw|tmr|2morrow|yesterday|day after tomorrow"
+    r"|(?:next\s+|this\s+|coming\s+)?"
     rf"(?:{'|'.join(_DAYS)}))\b)",
     re.IGNORECASE,
 )
@@ -133,7 +134,7 @@ def _day(kind: str, raw: str, today: date) -> str | None:
         return today.isoformat()
     if low == "yesterday":
         return (today - timedelta(days=1)).isoformat()
-    if low == "tomorrow":
+    if low in ("tomorrow", "tmrw", "tmr", "2morrow"):
         return (today + timedelta(days=1)).isoformat()
     if low == "day after tomorrow":
         return (today + timedelta(days=2)).isoformat()
@@ -149,6 +150,21 @@ def _make(year: int | None, month: int, day: int, today: date | None = None) -> 
         return date(year or 0, month, day).isoformat()
     except ValueError:
         return None
+
+
+def clock(text: str) -> list[str]:
+    """Times of day that the first one in a text may mean, as HH:MM.
+
+    >>> clock("the 1:30 one"), clock("at 4 pm"), clock("gate 7")
+    (['01:30', '13:30'], ['16:00'], [])
+    """
+    match = re.search(r"\b(\d{1,2}):(\d{2})(?: ?([ap])\.?m)?\b|\b(\d{1,2}) ?([ap])\.?m\b", text, re.IGNORECASE)
+    if not match:
+        return []
+    hour, minute = int(match.group(1) or match.group(4)), match.group(2) or "00"
+    half = (match.group(3) or match.group(5) or "").lower()
+    hours = [hour % 12 + 12 * (half == "p")] if half else [hour] if hour > 12 or hour == 0 else [hour, hour % 12 + 12]
+    return [f"{h:02d}:{minute}" for h in hours]
 
 
 def number(text: str) -> int:
@@ -172,6 +188,7 @@ def counts(text: str, nouns: str) -> list[Found]:
 def bare_number(text: str) -> int | None:
     """The number of a short answer such as "2", "just one" or "four please"."""
     found = re.findall(NUMBER, text, re.IGNORECASE)
+    found = [n for n in found if n.lower() not in ("a", "an")] or found
     return number(found[0]) if found and len(text.split()) <= 8 else None
 
 

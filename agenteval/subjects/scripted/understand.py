@@ -31,6 +31,7 @@ FLAGS = (
     "hold",
     "retract",
     "elsewhere",
+    "ack",
 )
 
 
@@ -64,6 +65,7 @@ class Reading:
 def tidy(text: str) -> str:
     """One line of plain characters: straight quotes, single spaces, at most `HEARD` long."""
     text = text[:HEARD].replace("\u2019", "'").replace("\u2018", "'").replace("\u201c", '"').replace("\u201d", '"')
+    text = re.sub("[\U0001f44d\u2705\U0001f44c]", " yes ", re.sub("[\U0001f44e\u274c]", " no ", text))
     return re.sub(r"\s+", " ", text.replace("\u2013", "-").replace("\u2014", " - ")).strip()
 
 
@@ -86,19 +88,24 @@ def read(text: str, language: dict[str, Any]) -> Reading:
     text = tidy(text)
     low = text.lower()
     reading = Reading(text, flags={flag for flag in FLAGS if english[flag].search(low)})
-    no, yes = english["answer_no"].search(low), english["answer_yes"].search(low)
-    soft = english["soft_yes"].search(low)
-    if soft and not english["answer_yes"].search(re.sub(r"^\W*\w+\W*", "", low)):
-        yes = None
-    if yes and (not no or (no.start() > yes.start() == 0 and "but" in reading.flags)):
-        reading.answer = "yes"
-    elif no:
-        reading.answer = "no"
+    reading.answer = _answer(low, english, reading.flags)
     reading.places = _by_place(low, language["intents"], language.get("not", {}))
     reading.intents = list(reading.places)
     reading.topics = list(_by_place(low, language["topics"], {}))
     reading.outside = list(_by_place(low, language["outside"], {}))
     return reading
+
+
+def _answer(low: str, english: dict[str, Any], flags: set[str]) -> str | None:
+    """Hear a yes or no; a condition ("before I confirm, ...") and a question ("can you confirm it?") are neither."""
+    low = english["condition"].sub(" ", low)
+    no, yes = english["answer_no"].search(low), english["answer_yes"].search(low)
+    soft = english["soft_yes"].search(low) and not english["answer_yes"].search(re.sub(r"^\W*\w+\W*", "", low))
+    if yes and (soft or english["asks"].search(low)):
+        yes = None
+    if yes and (not no or (no.start() > yes.start() == 0 and "but" in flags)):
+        return "yes"
+    return "no" if no else None
 
 
 def _by_place(low: str, table: dict[str, re.Pattern[str]], excluded: dict[str, re.Pattern[str]]) -> dict[str, int]:

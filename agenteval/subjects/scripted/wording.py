@@ -19,7 +19,9 @@ from agenteval.store import derive_seed
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _ISO = re.compile(r"\b(\d{4})-(\d{2})-(\d{2})\b")
 _TIME = re.compile(r"\b(\d{2}):(\d{2}):00\b")
-_MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
+_MONTHS = """
+    January February March April May June July August September October November December
+    """.split()  # noqa: SIM905
 LIST_STYLES = ("dash", "number", "star", "inline")
 
 

@@ -6,6 +6,7 @@ The rules follow tau-bench's airline policy in our own words (`policy.md`); peop
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,9 @@ KEPT = {
 }
 
 
+_MOVES_OWN = re.compile(r"\b(?:move|change|reschedule|shift|push|postpone) (?:it|my|that)\b")
+
+
 @cache
 def data() -> dict[str, Any]:
     """The committed data, read once; `Tools` copies what can change."""
@@ -107,7 +111,10 @@ def keep(s: Talk, intent: str) -> bool:
         return r["reason"] is not None
     if task.name == "change_cabin" and intent == "change_flights":
         # "Change my flight to business" is one wish, with another day it is two.
-        return not (r["dates"] or r["shift"])
+        return bool(r["cabin"]) and not (r["dates"] or r["shift"])
+    if task.name == "search" and intent == "change_flights":
+        # "A later flight?" is another search, "move it a day later" is about what is booked.
+        return not _MOVES_OWN.search(s.reading.text.lower())
     if intent in merging.ON_RESERVATION and task.name == "book":
         # Another reservation is meant when its id is said.
         return not r["reservations"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agenteval.subjects.scripted.airline.merging import ALL, ON_RESERVATION
 from agenteval.subjects.scripted.engine import Talk
 
 CABIN_NAMES = {
@@ -70,6 +71,10 @@ def _fresh(s: Talk, reservation_id: str) -> bool:
 def _find(s: Talk, user: dict[str, Any]) -> None:
     """Fill the reservation from a description or a place in a list, else ask."""
     slots, mine = s.task.slots, user["reservations"]
+    every = len(mine) > 1 and s.task.name in ON_RESERVATION and ALL.search(s.reading.text.lower())
+    if every and not s.guard("several_reservations", False):
+        slots["several"] = s.facts["listed"] = mine
+        s.ask("reservation", "which_of_several", ids=" and ".join(mine))
     described = _matching(s, mine)
     if slots.get("last_one") and mine:
         described = [max(mine, key=lambda r: s.tools.data["reservations"][r]["created_at"])]

@@ -10,6 +10,14 @@ from agenteval.subjects.scripted.engine import Talk
 from agenteval.subjects.scripted.task import Pause
 
 MAX_ID_ATTEMPTS = 3
+# A route with the number of passengers is a booking, unless the words only look for flights.
+_LOOKS = re.compile(r"\b(?:search|find|look\w*|show|list|check|any|available|what|which|are there)\b")
+_GIVES_NAME = re.compile(
+    r"\b(?i:my name is|name'?s|i am|i'm|this is|it's) [A-Z][a-z]+\b|^\W*[A-Z][a-z]+ [A-Z][a-z]+\W*$"
+)
+_PROFILE = re.compile(
+    r"\b(?:user ?(?:id|name)|log ?(?:in|on)|sign in|e-?mail|phone number|date of birth|my (?:account|id))\b"
+)
 # Tasks that stand for others until the customer says which.
 PRECISE = {
     "vague_change": tuple(i for i in ON_RESERVATION if i != "vague_change"),
@@ -19,6 +27,7 @@ PRECISE = {
 
 def listen(s: Talk) -> None:
     """Identity, before any workflow: a user id may come with anything else."""
+    _continue(s)
     found, current = s.reading.slots["users"], s.facts.get("user")
     if found:
         _identify(
@@ -29,14 +38,27 @@ def listen(s: Talk) -> None:
             s.say("user_malformed")
             raise Pause
         _identify(s, _nearest(s, s.reading.slots["user_like"]), current)
-    elif s.task and s.task.asked == "user_id" and (name := _named_user(s)):
+    elif _expects_user(s) and (name := _named_user(s)):
         if not s.guard("name_is_no_id", False):
             s.say("name_is_no_id")
             raise Pause
         _identify(s, name, current)
-    _continue(s)
+    elif s.task and s.task.asked == "user_id" and not s.reading.intents and _GIVES_NAME.search(s.reading.text):
+        if not s.guard("name_is_no_id", False):
+            s.say("name_is_no_id")
+            raise Pause
+    elif _expects_user(s) and not (s.task and s.task.state == "open") and _PROFILE.search(s.reading.text.lower()):
+        s.say("ask_user_id")
+        raise Pause
     if "vague_change" in s.reading.intents and len(s.reading.intents) > 1:
         s.reading.intents.remove("vague_change")
+
+
+def _expects_user(s: Talk) -> bool:
+    """Whether what is said may be meant to identify: it was asked for, or nothing else is under way or wanted."""
+    if s.task and s.task.state == "open":
+        return s.task.asked == "user_id"
+    return not s.facts.get("user") and not s.reading.intents
 
 
 def _continue(s: Talk) -> None:
@@ -48,13 +70,19 @@ def _continue(s: Talk) -> None:
             task.name = precise[0]
     if not r.intents:
         r.intents = _about_flights(s)
-    if r.intents or not r.slots["reservations"] or (task and task.state in ("open", "refused")):
+    low = r.text.lower()
+    if r.intents == ["search"] and r.slots["passenger_count"] and not _LOOKS.search(low):
+        r.intents = ["book"]
+    if r.intents or (task and task.state in ("open", "refused")):
         return
+    other = re.search(r"\bthe other(?: (?:one|reservation|booking|trip)\b|\W*$)", low)
     again = (
         task
         and task.name in ON_RESERVATION
-        and re.search(r"\b(?:other|next|also|too|and|same|second|as well|now)\b", r.text.lower())
+        and (other or re.search(r"\b(?:other|next|also|too|and|same|second|as well|now)\b", low))
     )
+    if not r.slots["reservations"] and (r.topics or not (other and again)):
+        return
     r.intents = [task.name if again else "show"]
 
 
@@ -66,9 +94,18 @@ def _about_flights(s: Talk) -> list[str]:
     if task and task.name == "search" and task.state == "done" and s.facts.get("route"):
         low = s.reading.text.lower()
         takes = re.search(r"\b(?:i'll|take|book|choose|pick|go (?:with|for)|have|want)\b", low)
-        if r["ordinal"] or (takes and (r["flights"] or r["prefer"] or re.search(r"\b(?:it|that|one)\b", low))):
+        details = r["trip_type"] or r["passenger_count"] or (s.reading.answer == "yes" and "search_results" in s.before)
+        if (
+            details
+            or r["ordinal"]
+            or (takes and (r["flights"] or r["prefer"] or re.search(r"\b(?:it|that|one)\b", low)))
+        ):
             return ["book"]
         return []
+    if r["flights"]:
+        return ["status"]
+    if s.facts.get("user") and re.search(r"\b(?:the|my) (?:one|trip|reservation|booking)\b", s.reading.text.lower()):
+        return ["show"] if r["places"] else []
     return ["search"] if r["origin"] or r["destination"] or len(r["places"]) > 1 else []
 
 
@@ -115,7 +152,7 @@ def _identify(s: Talk, user_id: str, current: str | None) -> None:
     s.facts["user"] = user_id
     s.log.add("state", change="identified", user_id=user_id)
     user = s.tools.call("get_user_details", user_id=user_id)
-    if not s.reading.intents and not s.task:
+    if not s.reading.intents and not (s.task and s.task.state == "open"):
         s.say("identified_idle", first_name=user["name"]["first_name"])
         raise Pause
     s.say("identified", first_name=user["name"]["first_name"])

@@ -106,7 +106,9 @@ def choose(s: Talk, key: str, origin: str, destination: str, day: str, cabin: st
 
 
 def best(options: list[Option], prefer: str, cabin: str = "economy") -> Option:
-    """The `cheapest`, `earliest`, `latest` or `fastest` option."""
+    """The `cheapest`, `earliest`, `latest` or `fastest` option, or for `any` the first."""
+    if prefer == "any":
+        return options[0]
     if prefer == "cheapest":
         return min(options, key=lambda o: sum(f["prices"][cabin] for f in o))
     if prefer == "latest":
@@ -140,11 +142,15 @@ def _picked(
             slots.setdefault("_used", []).extend(f["flight_number"] for f in match)
             return match
         return _not_offered(s, key, numbers[0], asked, origin, destination, day)
-    if slots.get(key) and not (asked and (r.get("ordinal") or r.get("prefer"))):
+    if slots.get(key) and not (asked and any(r.get(k) for k in ("ordinal", "prefer", "clock"))):
         made = slots.get("_made", {}).get(key)
         return made or next((o for o in options if [f["flight_number"] for f in o] == slots[key]), None)
     shown = options[:SHOWN]
-    wish = {"ordinal": r.get("ordinal"), "prefer": r.get("prefer")} if asked else slots.get("wish") or {}
+    wish = {k: r.get(k) for k in ("ordinal", "prefer", "clock")} if asked else slots.get("wish") or {}
+    timely = [o for o in shown if o[0]["scheduled_departure_time_est"][:5] in (wish.get("clock") or [])]
+    if timely:
+        slots["wish"] = None
+        return timely[0]
     place = wish.get("ordinal")
     if place and shown and place <= len(shown):
         slots["wish"] = None

@@ -68,6 +68,9 @@ def resolve(s: Talk, user: dict[str, Any], kinds: tuple[str, ...]) -> list[dict[
                 _ask(s, "which_payment", found, kind=KIND[kind])
             else:
                 found = found[:1]
+            if len(found) == 1:
+                # The next turns know it by its id.
+                slots["payments"] = [{"id": found[0]["id"]} if r is ref else r for r in slots["payments"]]
         elif ref.get("source"):
             s.guard("ambiguous_payment", True)
         out += [m for m in found if m not in out]

@@ -22,6 +22,9 @@ def book(s: Talk) -> None:
     if s.facts.pop("repeat", False):
         s.finish("book_done", **slots["summary"])
     _recall(s)
+    named = s.tools.data["flights"].get((slots.get("flights") or [""])[0])
+    if named and not any(slots.get(k) for k in ("origin", "destination", "bad_place")):
+        slots["origin"], slots["destination"] = named["origin"], named["destination"]
     origin, destination = need_route(s)
     if not s.guard("trip_type_required", bool(slots.get("trip_type") or slots.get("return_date"))):
         s.ask("trip_type", "ask_trip_type")
@@ -87,6 +90,10 @@ def book(s: Talk) -> None:
 
 def _recall(s: Talk) -> None:
     """What was searched just before need not be said again."""
+    before = s.facts.get("previous")
+    if before and before.name == "search" and before in s.waiting:
+        s.waiting.remove(before)
+        s.facts["route"] = {k: before.slots[k] for k in ("origin", "destination", "date") if before.slots.get(k)}
     route = s.facts.pop("route", None)
     if route and not s.task.slots.get("origin") and not s.task.slots.get("destination"):
         for key, value in route.items():
@@ -112,8 +119,8 @@ def _days(s: Talk, trip: str) -> None:
 def _count(s: Talk) -> int:
     slots = s.task.slots
     if not slots.get("passenger_count") and slots.get("people"):
-        slots["passenger_count"] = len(slots["people"])
-    if not s.guard("passenger_count_required", bool(slots.get("passenger_count"))):
+        slots["passenger_count"] = len(slots["people"]) + bool(slots.get("myself"))
+    if not s.guard("passenger_count_required", slots.get("passenger_count") is not None):
         s.ask("passenger_count", "ask_passenger_count")
     count = slots.setdefault("passenger_count", 1)
     most = MAX_PASSENGERS + (s.fault == "six_passengers")
@@ -130,7 +137,7 @@ def _passengers(s: Talk, user: dict[str, Any], count: int) -> list[dict[str, Any
     me = {**user["name"], "dob": user["dob"]}
     known[f"{me['first_name']} {me['last_name']}".lower()] = user["dob"]
     have: list[dict[str, Any]] = slots.setdefault("_passengers", [])
-    if s.reading.slots.get("myself") and me not in have:
+    if slots.pop("myself", False) and me not in have:
         have.append(me)
     for person in slots.pop("people", None) or []:
         name = f"{person['first_name']} {person['last_name']}"
@@ -172,6 +179,8 @@ def _bags(s: Talk, user: dict[str, Any], cabin: str, count: int) -> int:
     slots = s.task.slots
     if slots.get("bags") is None and slots.get("bags_add"):
         slots["bags"], slots["bags_add"] = (slots.get("_bags") or 0) + slots["bags_add"], None
+    if each := slots.pop("bags_each", None):
+        slots["bags"] = each * count
     free = free_bags(user, cabin, count)
     if not s.guard("bags_asked", slots.get("bags") is not None):
         s.ask("bags", "ask_bags", free=free, fee=BAG_FEE)

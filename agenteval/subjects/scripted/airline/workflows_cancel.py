@@ -30,6 +30,8 @@ def cancel(s: Talk) -> None:
     if not s.guard("cancel_not_flown", not any_flown(s, reservation), value=rid):
         s.facts["ground"] = True
         s.refuse("cancel_flown", offer="transfer", id=rid)
+    if slots.get("alike") and s.facts.get("reason"):
+        slots.setdefault("reason", s.facts["reason"])
     if not s.guard("cancel_reason_required", slots.get("reason") is not None):
         s.ask("reason", "ask_reason", id=rid)
     s.facts["reason"] = slots.setdefault("reason", "change_of_plan")
@@ -159,7 +161,9 @@ def compensation(s: Talk) -> None:
     wanted = slots.get("amount")
     if wanted and wanted > amount:
         if not s.guard("certificate_amount", False, value=wanted):
-            s.say("certificate_amount_fixed", amount=amount)
+            if slots.get("told") != wanted:
+                s.say("certificate_amount_fixed", amount=amount)
+            slots["told"] = wanted
         else:
             amount = wanted
     elif wanted:

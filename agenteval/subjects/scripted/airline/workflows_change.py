@@ -12,7 +12,9 @@ from agenteval.subjects.scripted.airline.tools import days_from
 from agenteval.subjects.scripted.engine import Talk
 
 BAG_FEE = 50
-_SAME = re.compile(r"\b(?:same|keep|unchanged|stays?|as (?:it is|before)|(?:no|doesn't|does not|didn't) change)\b")
+_ADDS_PEOPLE = re.compile(
+    r"\b(?:add|remove|drop|delete|include|take)\b(?!.{0,20}\b(?:bags?|baggage|luggage|suitcases?|insurance)\b)"
+)
 LEVELS = ("regular", "silver", "gold")
 
 
@@ -219,7 +221,7 @@ def change_passengers(s: Talk) -> None:
     user = need_user(s)
     slots = s.task.slots
     if "change_passengers" in s.reading.intents:
-        slots["count_change"] = bool(re.search(r"\b(?:add|remove|drop|delete|include|take)\b", s.reading.text.lower()))
+        slots["count_change"] = bool(_ADDS_PEOPLE.search(s.reading.text.lower()))
     reservation = need_reservation(s, user)
     rid = reservation["reservation_id"]
     need_active(s, reservation)
@@ -230,12 +232,12 @@ def change_passengers(s: Talk) -> None:
         slots["count_change"] = None
         s.refuse("passenger_count_fixed", id=rid, count=len(reservation["passengers"]))
     people = slots.get("people") or []
-    old, new = _who(s, reservation, people)
+    old, new = _who(s, user, reservation, people)
     if slots.get("count_change") and new:
         s.finish("passenger_added", id=rid, name=f"{new['first_name']} {new['last_name']}")
     if new is None:
         s.ask("passenger_new", "ask_new_passenger", id=rid, name=_full(old))
-    dob = _birth(s, new, old)
+    dob = slots["dob"] = _birth(s, new, old)
     s.gate("confirm_passengers", "gate_passengers", id=rid, old=_full(old), name=_full(new), dob=dob)
     changed = {"first_name": new["first_name"], "last_name": new["last_name"], "dob": dob}
     passengers = [changed if p == old else p for p in reservation["passengers"]]
@@ -248,15 +250,18 @@ def _full(person: dict[str, Any]) -> str:
 
 
 def _who(
-    s: Talk, reservation: dict[str, Any], people: list[dict[str, Any]]
+    s: Talk, user: dict[str, Any], reservation: dict[str, Any], people: list[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Who leaves the reservation and who takes the place."""
     slots, present = s.task.slots, reservation["passengers"]
     names = {_full(p).lower(): p for p in present}
     leaving = [names[_full(p).lower()] for p in people if _full(p).lower() in names]
     coming = [p for p in people if _full(p).lower() not in names]
+    me = names.get(f"{user['name']['first_name']} {user['name']['last_name']}".lower())
     if leaving:
         slots["old"] = leaving[0]
+    elif me and slots.get("of_me"):
+        slots["old"] = me
     if len(coming) > 1 and not slots.get("old") and not s.guard("passenger_named", False, value=_full(coming[0])):
         slots["people"] = coming[1:]
         s.ask(
@@ -265,7 +270,7 @@ def _who(
             name=_full(coming[0]),
             items=[("item_passenger", {"name": _full(p)}) for p in present],
         )
-    if s.task.asked == "passenger" and coming and not leaving and not slots.get("new"):
+    if s.task.asked == "passenger" and coming and not leaving and not slots.get("old") and not slots.get("new"):
         if not s.guard("passenger_named", False, value=_full(coming[0])):
             slots["people"] = None
             s.ask(
@@ -282,8 +287,11 @@ def _who(
     old = next((p for p in present if p == slots.get("old")), None)
     if old is None:
         place = s.reading.slots.get("ordinal") if s.task.asked == "passenger" else None
+        others = [p for p in present if {k: p[k] for k in ("first_name", "last_name")} != user["name"]]
         first = (
-            present[place - 1 if place > 0 else -1]
+            others[0]
+            if len(others) == 1 and re.search(r"\bother\b", s.reading.text.lower())
+            else present[place - 1 if place > 0 else -1]
             if place and place <= len(present)
             else next(
                 (p for p in present if re.search(rf"\b{p['first_name'].lower()}\b", s.reading.text.lower())), None
@@ -305,7 +313,7 @@ def _who(
 
 def _birth(s: Talk, new: dict[str, Any], old: dict[str, Any]) -> str:
     """A date of birth that exists and lies in the past."""
-    if s.task.asked == "dob" and _SAME.search(s.reading.text.lower()):
+    if s.task.slots.pop("same_birth", False):
         s.task.slots["dobs"] = [{"dob": old["dob"], "raw": old["dob"]}]
     given = (s.task.slots.get("dobs") or [{"dob": new.get("dob"), "raw": new.get("dob_raw")}])[-1]
     if not s.guard("dob_required", bool(given["raw"]), value=_full(new)):
@@ -338,6 +346,8 @@ def change_bags(s: Talk) -> None:
     if not s.guard("bags_not_flown", not any_flown(s, reservation), value=rid):
         s.facts["ground"] = True
         s.refuse("bags_flown", offer="transfer", id=rid)
+    if each := slots.pop("bags_each", None):
+        slots["bags"] = each * len(reservation["passengers"])
     if slots.get("bags") is None and not slots.get("bags_add"):
         s.ask("bags", "ask_bags_change", id=rid, have=have)
     total = slots["bags"] if slots.get("bags") is not None else have + slots["bags_add"]

@@ -100,7 +100,9 @@ def flight_info(s: Talk) -> None:
 
 def search(s: Talk) -> None:
     """Flights of one day between two airports, direct or with one stop."""
-    slots = s.task.slots
+    slots, route = s.task.slots, s.facts.get("route") or {}
+    if not any(slots.get(k) for k in ("origin", "destination", "bad_place")):
+        slots.update({k: v for k, v in route.items() if not slots.get(k)})
     origin, destination = need_route(s)
     options.check_day(s, slots.get("date"))
     if not slots.get("date"):
@@ -125,9 +127,11 @@ def status(s: Talk) -> None:
     """Whether a flight is on time."""
     slots = s.task.slots
     numbers = slots.get("flights")
-    own = slots.get("reservation") or s.task.asked == "reservation"
-    unknown = s.task.asked == "flights" and "unknown" in s.reading.flags
-    if not numbers and (own or unknown or (s.facts.get("user") and "my flight" in s.reading.text.lower())):
+    if (s.task.asked == "flights" and "unknown" in s.reading.flags) or (
+        s.facts.get("user") and "my flight" in s.reading.text.lower()
+    ):
+        slots["own"] = True
+    if not numbers and (slots.get("own") or slots.get("reservation")):
         ahead = need_reservation(s, need_user(s))["flights"]
         ahead = [f for f in ahead if not s.tools.flown(f["flight_number"], f["date"])] or ahead
         numbers, slots["date"] = [ahead[0]["flight_number"]], ahead[0]["date"]
