@@ -219,6 +219,9 @@ def _chosen(value: str, question: Question, talk: Talk, key: Any) -> str:
         number = next((o.key for o in question.options if label(o, talk) == value), "")
         if number:
             return number
+    if len(value.split()) > 2:
+        for pattern, turned in talk.turned:
+            value = pattern.sub(turned, value)
     text = value if len(value.split()) > 3 else say(talk, "give_choice", key, value=value)
     return text[0].upper() + text[1:]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from agenteval.tester.rules.enumerations import Option, inline_options
-from agenteval.tester.rules.facts import naming
+from agenteval.tester.rules.facts import is_place, naming
 from agenteval.tester.rules.questions import Question, Slot
 from agenteval.tester.rules.services import alike, content, split
 from agenteval.tester.rules.shapes import MONEY, TIME, calendar, dates, dressed, later
@@ -128,7 +128,7 @@ def candidates(
         found += [label(o, talk) for o in ranked]
     if talk.patterns["changes"].search(slot.wish.lower()) and not found:
         found.append(talk.single["change_default"])
-    if whole & talk.words["date_slots"] and not found:
+    if whole & talk.words["date_slots"] and not found and not is_place(parts):
         found += [a_date(slot, question, replies, said, n, place, talk) for n in range(attempt + 1)][::-1]
     elif whole & talk.words["time_slots"] and not found:
         found += [m.group() for m in TIME.finditer(question.text)]

@@ -182,7 +182,9 @@ def _pursue(
     done_before = "done" in scene.outcomes
     if reply_.kind == "nudge" and (done_before or len(scene.turns) >= 4):
         over = True
-    if reply_.kind in ("nudge", "lack") and (_said(reply_.message, scene) or _repeating(scene)):
+    if reply_.kind in ("nudge", "lack") and (
+        _said(reply_.message, scene) or (reply_.kind == "lack" and _repeating(scene))
+    ):
         over = True
     helpless = reply_.kind in ("nudge", "lack") and "?" in scene.last and (over or not read(scene.last).slots)
     if helpless and not done_before and not refusals and (own := _own_details(scene, talk)):
@@ -196,6 +198,9 @@ def _pursue(
             talk, "bye" if reply_.kind == "bye" or read(scene.last).more or done_before else "refused_end", scene.key
         )
         return _done(reply_.why, polite if reply_.kind != "end" and not _said(polite, scene) else "")
+    wordy = len(reply_.message.split()) > 3 and reply_.kind in ("choose", "nudge", "lack")
+    if wordy and scene.said.count(reply_.message) > 1:
+        return _done("The agent does not come further.", say(talk, "refused_end", scene.key))
     return _fresh(reply_.why, reply_.message, scene, talk)
 
 

@@ -48,7 +48,8 @@ def inline_options(sentence: str, talk: Talk) -> list[str]:
     if not found:
         _, colon, rest = body.rpartition(":")
         return [p.strip() for p in rest.split(",") if p.strip()] if colon and "," in rest else []
-    openers = list(talk.patterns["or_openers"].finditer(before.lower()))
+    proposal = talk.patterns["proposes_to"].search(before.lower())
+    openers = [proposal] if proposal else list(talk.patterns["or_openers"].finditer(before.lower()))
     left = before[openers[-1].end() :] if openers else before
     opener = talk.patterns["or_openers"].search(last.lower())
     if opener and len(last[: opener.start()].split()) < 3:

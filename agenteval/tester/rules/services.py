@@ -82,6 +82,8 @@ def alike(a: frozenset[str], b: frozenset[str]) -> float:
 def _form(text: str, led_by: str) -> Literal["base", "ing", "noun"]:
     lex = lexicon.load()
     first, *rest = text.lower().split()
+    if first in lex.words["determiners"]:
+        return "noun"
     codes = {code for code, _ in lex.forms.get(first, ())}
     if first.endswith("ing") and len(first) > 5:
         return "ing"
@@ -104,6 +106,9 @@ def _service(phrase: str, led_by: str, talk: Talk, *, listed: bool = False) -> S
         text = pattern.sub(turned, text)
     if led_by == "base" and (served := talk.patterns["serves"].search(text.lower())):
         text, led_by = text[served.end() :], "noun"
+    one = re.match(r"\s*(?:and |or )?(an? )", phrase, re.I)
+    if led_by == "noun" and one and text:
+        text = one[1] + text
     words = text.split()
     if not words or len(words) > MOST_WORDS or not content(text) or talk.patterns["leave_options"].search(text.lower()):
         return None
@@ -140,6 +145,29 @@ def split(phrase: str, talk: Talk) -> list[str]:
     return whole
 
 
+def _with_objects(parts: Sequence[str], talk: Talk) -> list[str]:
+    """Infinitives of an enumeration, with the object that a pronoun stands for.
+
+    >>> _with_objects(["book trips", "cancel them"], load())
+    ['book trips', 'cancel trips']
+    """
+    whole: list[str] = []
+    thing = ""
+    for part in parts:
+        first, *rest = part.split()
+        if thing and rest and talk.patterns["pronoun_object"].search(part.lower()):
+            rest = [thing, *rest[1:]]
+        whole.append(" ".join([first, *rest]))
+        thing = " ".join(rest) or thing
+    return whole
+
+
+def _acts(part: str) -> bool:
+    """Whether a part of an enumeration of infinitives may be one: it begins with a known verb, or is too long for a thing."""
+    words = part.split()
+    return len(words) > 2 or "B" in dict(lexicon.load().forms.get(words[0].lower(), ()))
+
+
 @lru_cache(maxsize=4096)
 def services(text: str, early: bool = False) -> tuple[Service, ...]:
     """Services that one reply names: in lists under a lead, in sentences, and in offers.
@@ -170,12 +198,18 @@ def services(text: str, early: bool = False) -> tuple[Service, ...]:
             if end := p["service_end"].search(rest.lower()):
                 rest = rest[: end.start()]
             parts = split(rest, talk)
-            offered = [_service(part, led_by, talk, listed=len(parts) > 1) for part in parts]
+            if led_by == "base":
+                parts = _with_objects(parts, talk)
+            grammar = [led_by if led_by == "noun" or n == 0 or _acts(part) else "noun" for n, part in enumerate(parts)]
+            offered = [
+                _service(part, how, talk, listed=len(parts) > 1) for part, how in zip(parts, grammar, strict=True)
+            ]
             if key == "services_question" and not (early or len(parts) > 1):
                 continue
             if led_by == "base":
+                # After infinitives, one or two words without a verb are further things to ask about.
                 verbal = [s for s in offered if s and (len(s.text.split()) > 1 or s.text.lower() in lex.forms)]
-                found += verbal if len(verbal) == len([s for s in offered if s]) else []
+                found += verbal if verbal and offered[0] == verbal[0] else []
             elif len(offered) > 1 or any(
                 s and (s.form == "ing" or s.text.endswith(talk.single["plural"])) for s in offered
             ):
@@ -259,7 +293,8 @@ def in_a_verb(goal: str, key: Any) -> str:
     words = [(m.group().lower(), m.end()) for m in _WORD.finditer(goal)]
     for word, end in words:
         readings = dict(lex.forms.get(word, ()))
-        task = readings.get("N") or readings.get("W")
+        # A weak noun, such as a booking, is what is done only where a new one is meant.
+        task = readings.get("N") or (readings.get("W") if talk.patterns["new_words"].search(goal.lower()) else None)
         if not task or "B" in readings:
             continue
         of = re.match(r"\s+(?:\w{2,3})\s+([\w' -]+)", goal[end:])

@@ -81,7 +81,7 @@ def requested(sentence: str, lexicon: Lexicon, *, item: bool = False) -> list[st
     if opened and found and found[0] in lexicon.words["vague_slots"]:
         found = []
     if found:
-        opened = [name for name in opened if name not in found and name not in asked]
+        opened = [n for n in opened if n not in found and not set(n.split("_")) <= set(asked.split())]
     return (found + opened)[:MAX_SLOTS]
 
 
