@@ -129,7 +129,8 @@ def asked_for(service: Service, text: str) -> bool:
     """Whether a sentence of a message asks for a service; a detail that shares a word with it does not."""
     lex = lexicon.load()
     for sentence in sentences(clean(text), lex):
-        if alike(service.words, content(sentence)) >= 0.99 and (
+        about = content(sentence)
+        if (service.words <= about or (len(about) > 1 and about <= service.words)) and (
             "ask_action" in read_utterance(sentence, lex).cues or len(sentence.split()) <= len(service.text.split()) + 3
         ):
             return True

@@ -234,13 +234,19 @@ def seed_in(text: str, seeds: Sequence[Mapping[str, str]]) -> int:
 
     Parts of values count little, but they count: an agent may ask for the last four digits only.
     """
+    named = seeds_in(text, seeds)
+    return named[0] if named else -1
+
+
+def seeds_in(text: str, seeds: Sequence[Mapping[str, str]]) -> list[int]:
+    """Positions of all seeds that a text names equally well: one person may have several records."""
     low = text.lower()
     counts = []
     for seed in seeds:
         whole, partial = _telling(tuple(seed.items()))
         counts.append(sum(_stands(low, v) for v in whole) + 0.2 * sum(_stands(low, v) for v in partial))
     best = max(counts, default=0)
-    return counts.index(best) if best else -1
+    return [i for i, count in enumerate(counts) if best and count == best]
 
 
 @lru_cache(maxsize=4096)
@@ -261,9 +267,7 @@ def uses(sessions: Sequence[Mapping[str, Any]], seeds: Sequence[Mapping[str, str
     """How many sessions each seed was in play."""
     counts = [0] * len(seeds)
     for session in sessions:
-        position = seed_in("\n".join(t["user"] for t in session["turns"]), seeds)
-        if position < 0:
-            position = seed_in(session.get("strategy", ""), seeds)
-        if position >= 0:
+        spoken = "\n".join(t["user"] for t in session["turns"])
+        for position in seeds_in(spoken, seeds) or seeds_in(session.get("strategy", ""), seeds):
             counts[position] += 1
     return counts

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agenteval.tester.rules import replies
+from agenteval.tester.rules import questions, replies
 from agenteval.tester.rules.criteria import Predicate, parse
 from agenteval.tester.rules.evidence import (
     ASKING,
@@ -27,6 +27,7 @@ from agenteval.tester.rules.evidence import (
     unconfirmed,
     unheard,
 )
+from agenteval.tester.rules.facts import identifying
 from agenteval.tester.rules.likeness import asks_again
 from agenteval.tester.rules.values import extract, stands, told
 from agenteval.tester.rules.wording import alike, words
@@ -142,6 +143,11 @@ def _taken(at: Scene, p: Predicate, record: bool) -> Finding:
         doubt = doubting(e, p.value, p.slot)
         if e is at.span[0] and before and asks_again(e.agent, before.agent):
             return found(False, e, holding(e), "asks the same again")
+        question = questions.read(e.agent)
+        if question.rejected and not question.done:
+            return found(False, e, holding(e), "says what is wrong with it")
+        if record and any(identifying(slot) for slot in question.slots) and not told(e.agent):
+            return found(False, e, holding(e), "asks for proof")
         head = e.sentences[: doubt[0]] if doubt else e.sentences
         done = completion(e, "")
         if done and (not doubt or not doubt[1]):

@@ -11,6 +11,7 @@ from agenteval.tester.rules import lexicon
 from agenteval.tester.rules.facts import naming
 from agenteval.tester.rules.questions import Question, read
 from agenteval.tester.rules.services import content
+from agenteval.tester.rules.talk import load
 from agenteval.tester.rules.text import clean, delexicalise
 
 SAME_WORDS = 0.6
@@ -46,6 +47,12 @@ def wanted(question: Question) -> frozenset[str]:
     return frozenset().union(*((naming(s.name).kinds | naming(s.name).owners) for s in question.slots), frozenset())
 
 
+def asks_day(question: Question) -> bool:
+    """Whether a day is asked for."""
+    days = load().words["date_slots"]
+    return any(set(slot.name.split("_")) & days for slot in question.slots)
+
+
 def asks_again(reply: str, before: str) -> bool:
     """Whether a reply asks for what the reply before it asked for, and for nothing else.
 
@@ -56,7 +63,7 @@ def asks_again(reply: str, before: str) -> bool:
     if a.done or purpose(a) != purpose(b) or purpose(a) not in ("slots", "options", "open"):
         return False
     if a.slots:
-        return bool(wanted(a)) and wanted(a) == wanted(b)
+        return bool(wanted(a)) and wanted(a) == wanted(b) or asks_day(a) and asks_day(b)
     return bool(a.options) and {o.text for o in a.options} == {o.text for o in b.options}
 
 

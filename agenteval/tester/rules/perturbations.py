@@ -150,8 +150,12 @@ def _foreign_topic(place: Place) -> Idea | None:
     if place.kind not in ("start", "end") and place.here.act not in light:
         return None
     said = set(place.seen.lower().split())
-    text = next((row["text"] for row in words()["out_of_scope"] if not said & set(row["words"].split())), "")
-    return Idea("out_of_scope_request", place.here.turn, text, ("declines_scope",), ("complies",)) if text else None
+    rows = [row for row in words()["out_of_scope"] if not said & set(row["words"].split())]
+    if not rows:
+        return None
+    row = rows[place.here.turn % len(rows)]
+    about = row["words"].split()[0]
+    return Idea("out_of_scope_request", place.here.turn, row["text"], ("declines_scope",), ("complies",), value=about)
 
 
 GATE_KINDS = (

@@ -73,6 +73,12 @@ def _slot_of(value: Value, asked: Exchange | None, text: str) -> str:
     return alike[0] if alike else kind
 
 
+def _finds(value: Value, asked: Exchange | None, text: str) -> bool:
+    """Whether a customer may be found by a value alone: a number, a phone, an address, and not what merely proves it."""
+    kinds = naming(_slot_of(value, asked, text).replace(" ", "_")).kinds
+    return value.kind in ("email", "phone") or bool(kinds) and kinds <= {"number", "phone", "email"}
+
+
 def with_value(kind: str) -> Callable[[Place], Idea | None]:
     def idea(place: Place) -> Idea | None:
         asked, answer = asking(place)
@@ -84,6 +90,9 @@ def with_value(kind: str) -> Callable[[Place], Idea | None]:
             slot = _slot_of(value, asked, answer.user)
             identity = value.text in known or (value.kind != "money" and value.kind != "date" and names_identity(slot))
             # Only what the agent itself keeps can be told to be unknown or incomplete; a free number may be anything.
+            # Who gives two numbers of their own may be found by the other one.
+            if identity and any(_finds(v, asked, answer.user) for v in extract(answer.user) if v.text != value.text):
+                continue
             shaped = kind == "malformed_value" and (length or value.kind == "date")
             if kind not in OF_ANYBODY and not (identity or shaped or is_record(value, answer.user, slot)):
                 continue

@@ -49,7 +49,7 @@ def content(text: str) -> frozenset[str]:
     found = set()
     words = [word.removesuffix("'s") for word in _WORD.findall(text.lower())]
     # A booking is what is cancelled in "cancel a booking", and what is done in "new bookings".
-    acted = any(set("BDGN") & set(dict(lex.forms.get(word, ()))) for word in words)
+    acted = any(code in "BDGN" and task != lex.generic for word in words for code, task in lex.forms.get(word, ()))
     for word in words:
         if word in lex.forms:
             tasks = [task for code, task in lex.forms[word] if task != lex.generic and code != lexicon.LOOKUP_CODE]
@@ -156,7 +156,7 @@ def _with_objects(parts: Sequence[str], talk: Talk) -> list[str]:
     for part in parts:
         first, *rest = part.split()
         if thing and rest and talk.patterns["pronoun_object"].search(part.lower()):
-            rest = [thing, *rest[1:]]
+            rest = [*(word for word in thing.split() if not talk.patterns["new_words"].fullmatch(word)), *rest[1:]]
         whole.append(" ".join([first, *rest]))
         thing = " ".join(rest) or thing
     return whole

@@ -68,6 +68,9 @@ def read_utterance(text: str, lexicon: Lexicon) -> Utterance:
         cues |= found
         if "negate" not in found or "ask_action" in found:
             tasks += tasks_in(marked, lexicon, WISHED)
+            if f"B:{lexicon.generic}" in marked and not tasks:
+                # Who makes an appointment or places an order wants what the noun is about.
+                tasks += tasks_in(marked, lexicon, "W")[:1]
     words = sum(len(s.split()) for s in spoken)
     return Utterance(
         words,
