@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from agenteval.errors import AgentEvalError
+from agenteval.terminal import Bar, facts, failure_line, rate, show, tokens
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -18,17 +18,6 @@ app = typer.Typer(
     help="Black-box boundary testing of conversational agents with mined workflow graphs.",
     epilog="Try it: agenteval mine --from example:harbour_cycles -o runs/first",
 )
-
-
-def _print(value: dict[str, Any], as_json: bool, lines: list[str]) -> None:
-    typer.echo(json.dumps(_finite(value), sort_keys=True) if as_json else "\n".join(lines))
-
-
-def _finite(value: Any) -> Any:
-    """The same value for JSON, which knows no NaN: a rate without cases is null."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return None if isinstance(value, float) and value != value else value
 
 
 @app.callback()
@@ -84,25 +73,25 @@ def mine(
         return
     if dry_run:
         plan = estimate(source, format=format, profile=profile, profiles=profiles, limit=limit)
-        _print(plan, as_json, [
+        show(plan, as_json, [
             f"{plan['conversations']} conversations with {plan['turns']} turns; tester: {plan['models']['tester']}",
             f"{plan['calls']} model calls, about {plan['input_tokens_estimated']:,} tokens of input",
-            *_failure_line(plan["failures"]),
+            *failure_line(plan["failures"]),
         ])  # fmt: skip
         return
-    with _Bar() as bar:
+    with Bar() as bar:
         done = mine_transcripts(
             source, out, format=format, profile=profile, profiles=profiles, store=store, seed=seed, limit=limit,
             budget=budget, fresh=fresh, progress=bar.update,
         )  # fmt: skip
     share = f"{done['completions_after_gate']} of {done['completions']}"
-    _print(done, as_json, [
+    show(done, as_json, [
         f"{done['labelled']} conversations, {done['turns']} turns",
         f"{done['states']} states ({done['singletons']} seen once), {done['transitions']} transitions, "
         f"{done['entries']} entries, {done['ends']} ends",
         f"completions directly after a gate: {share}",
-        *_failure_line(done["failures"]),
-        f"{done['calls']} model calls, {_tokens(done['usage'])}",
+        *failure_line(done["failures"]),
+        f"{done['calls']} model calls, {tokens(done['usage'])}",
         f"report: {out / 'report.html'}",
     ])  # fmt: skip
     if done["labelled"] == 0:
@@ -113,59 +102,6 @@ def _budget(calls: int | None, tokens: int | None, cost: float | None, minutes: 
     from agenteval.llm.wrappers import Budget
 
     return Budget(calls, tokens, cost, None if minutes is None else 60 * minutes)
-
-
-def _tokens(usage: dict[str, Any]) -> str:
-    return f"{usage['input']:,} tokens in, {usage['output']:,} out" + (" (estimated)" if usage["estimated"] else "")
-
-
-def _failure_line(failures: dict[str, int]) -> list[str]:
-    if not failures:
-        return []
-    return [
-        "left out: "
-        + ", ".join(f"{n} {reason}" for reason, n in failures.items())
-        + " (named in the report and in failures.jsonl)"
-    ]
-
-
-class _Bar:
-    """Progress with time left, on stderr; plain lines where stderr is no terminal."""
-
-    def __enter__(self) -> _Bar:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        self.console = Console(stderr=True)
-        self.progress = Progress(
-            TextColumn("{task.description:<6}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            TextColumn("left"), TimeRemainingColumn(), console=self.console, disable=not self.console.is_terminal,
-        )  # fmt: skip
-        self.tasks: dict[str, Any] = {}
-        self.line = ""
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
-
-    def update(self, stage: str, done: int, total: int) -> None:
-        if not self.console.is_terminal:
-            line = f"{stage} {done}/{total}"
-            if line != self.line:
-                print(line, file=sys.stderr)
-            self.line = line
-            return
-        if stage not in self.tasks:
-            self.tasks[stage] = self.progress.add_task(stage, total=total)
-        self.progress.update(self.tasks[stage], completed=done, total=total)
 
 
 Subject = Annotated[
@@ -188,13 +124,13 @@ def _stages(
 
     if fresh:
         discard(out)
-    with _Bar() as bar:
+    with Bar() as bar:
         context = open_run(out, settings, progress=bar.update, **options)
-        facts = run_stages(names, context)
-    lines = [f"{name}: {_facts(values)}" for name, values in facts.items()]
+        done = run_stages(names, context)
+    lines = [f"{name}: {facts(values)}" for name, values in done.items()]
     if context.serial:
         lines.append("reset does not keep this agent's sessions apart, so they ran one after the other")
-    _print(facts, as_json, [*lines, f"report: {out / 'report.html'}"])
+    show(done, as_json, [*lines, f"report: {out / 'report.html'}"])
     return context.run
 
 
@@ -205,21 +141,10 @@ def _estimate(settings: Any, stages: tuple[str, ...], as_json: bool, tests: int 
 
     open_subject(settings.subject, seed=settings.seed)
     found = estimate(settings, stages, tests)
-    _print(found, as_json, [
+    show(found, as_json, [
         *(f"{r['role']}: {r['calls']:,} calls, {r['input']:,} tokens in, {r['output']:,} out" for r in found["roles"]),
         f"at most about {found['calls']:,} calls, {found['input']:,} tokens in, {found['output']:,} out (estimated); nothing was asked",
     ])  # fmt: skip
-
-
-def _facts(values: dict[str, Any]) -> str:
-    """Facts of a stage in words; what is counted by reason stands in brackets."""
-    summary = {k: v for k, v in values.get("summary", {}).items() if k in ("states", "transitions")}
-    shown = {k: v for k, v in values.items() if k not in ("closed", "seconds", "usage", "cost", "summary")} | summary
-    return ", ".join(
-        f"{name} {value}" if not isinstance(value, dict) else f"{name} ({_facts(value)})"
-        for name, value in shown.items()
-        if value != {}
-    )
 
 
 @app.command()
@@ -426,14 +351,9 @@ def audit(out: Out, as_json: Json = False) -> None:
 
     found = audit_run(out)
     lines = [
-        f"{kind}: {_facts({k: _rate(v) for k, v in rates.items() if v is not None})}" for kind, rates in found.items()
+        f"{kind}: {facts({k: rate(v) for k, v in rates.items() if v is not None})}" for kind, rates in found.items()
     ]
-    _print(found, as_json, lines)
-
-
-def _rate(value: Any) -> Any:
-    """A rate for the eye; what has no cases is a dash."""
-    return value if not isinstance(value, float) else "-" if value != value else f"{value:.2f}"
+    show(found, as_json, lines)
 
 
 @app.command()
@@ -442,7 +362,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Machine-readabl
     from agenteval.commands.doctor import examine
 
     checks = examine()
-    _print({c.name: {"ok": c.ok, "detail": c.detail} for c in checks}, as_json, [
+    show({c.name: {"ok": c.ok, "detail": c.detail} for c in checks}, as_json, [
         f"{'ok  ' if c.ok else 'note' if c.ok is None else 'FAIL'} {c.name}: {c.detail}" for c in checks
     ])  # fmt: skip
     if any(c.ok is False for c in checks):

@@ -66,7 +66,10 @@ FRAMES = [
 ]  # fmt: skip
 BRIEF = {
     "domain": "library",
-    "seeds": [{"card_number": "LC-4410", "reservation": "R-2207", "reservation_2": "R-2299"}, {"card_number": "LC-7007", "reservation": "R-9020"}],
+    "seeds": [
+        {"card_number": "LC-4410", "reservation": "R-2207", "reservation_2": "R-2299"},
+        {"card_number": "LC-7007", "reservation": "R-9020"},
+    ],
 }
 
 

@@ -318,7 +318,7 @@ HOSTILE = [
     "%s %d",
     "\x00\ud800",
     "'; DROP TABLE users; --",
-    "__import__('os').system('touch /tmp/owned')",
+    "__import__('os').system('touch owned')",
     "${7*7} {{7*7}}",
     "1" * 5000,
     "-5 bags",
