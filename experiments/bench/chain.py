@@ -4,7 +4,7 @@
 
 All arms of a seed share one discovery (phase-guided) and one graph; naive discovery is measured beside it. Guards are read from
 the subject's privileged log. *Reached*: evaluated in a test's run. *Stressed*: evaluated with a negative outcome at or after
-the perturbation. Means over seeds, with the value of each seed. A folder that is kept is continued by the same command.
+the perturbation. Validity, coverage, distinct boundaries and false alarms are those of the exact auditor. Means over seeds, with the value of each seed. A folder that is kept is continued by the same command.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agenteval.chain import SHARED, Settings, fork, open_run, run_stages
+from agenteval.commands.audit import audit_run
 from agenteval.store import Run
 from agenteval.subjects.address import open_subject
 from agenteval.subjects.scripted import guards
@@ -64,6 +65,7 @@ def arm_row(run: Run) -> dict[str, float]:
     stressed = {e["guard"] for e in log if e["outcome"] == "failed" and 0 < runs[e["id"]].perturbed <= e["turn"]}
     verdicts = Counter((tests[v.test].kind, v.verdict) for v in run.read("verdicts", Verdict))
     replayed, routed = replay(run, tests, runs)
+    audited = audit_run(run.path)
     return {
         "functional delivered": facts["functional"]["delivered"],
         "generated": facts["boundary"]["generated"],
@@ -72,6 +74,11 @@ def arm_row(run: Run) -> dict[str, float]:
         "guards reached": len(met(log)),
         "guards stressed": len(stressed),
         "route replay rate": replayed / routed if routed else float("nan"),
+        **{f"functional {name}": audited["functional"][name] for name in ("validity as delivered", "coverage")},
+        **{
+            f"boundary {name}": audited["boundary"][name]
+            for name in ("validity as delivered", "distinct", "duplicate rate", "FAR")
+        },
         **{
             f"{kind} {verdict}": verdicts[kind, verdict]
             for kind in ("functional", "boundary")
