@@ -15,7 +15,7 @@ BENCH = HERE.parent / "experiments" / "bench" / "stranger.py"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("agent", ["storage", "dental", "cars", "kennel"])
+@pytest.mark.parametrize("agent", ["storage", "dental", "cars", "kennel", "club"])
 def test_half_of_a_strangers_guards_are_stressed(tmp_path, agent):
     """A floor under the figures of experiments/LOG.md, so that a later rule does not lose them unseen."""
     command = [
