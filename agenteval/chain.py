@@ -286,7 +286,8 @@ def open_run(
     profile = load(settings.profile, profiles, roles=("tester", "judge"))
     subject = open_subject(settings.subject, seed=settings.seed)
     config |= {
-        "source": settings.subject, "profile": settings.profile, "models": model_names(profile),
+        "source": settings.subject, "profile": settings.profile, "models": model_names(profile, ("tester", "judge")),
+        "max_input_tokens": profile.tester.max_input_tokens,
         "settings": settings.model_dump(mode="json"),
     }  # fmt: skip
     run = Run(out, config, secrets=(*secrets(profile), *subject.secrets))
@@ -360,7 +361,7 @@ def run_stages(names: Sequence[str], context: Context) -> dict[str, dict[str, An
                 started = time.monotonic()
                 try:
                     facts = STAGES[name](context)
-                except BudgetReached:
+                except (BudgetReached, KeyboardInterrupt):
                     write_report(run)
                     raise
                 run.close_stage(name, [], seconds=round(time.monotonic() - started, 3), **facts)

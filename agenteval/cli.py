@@ -126,6 +126,8 @@ def _stages(
         discard(out)
     with Bar() as bar:
         context = open_run(out, settings, progress=bar.update, **options)
+        models = context.run.manifest["config"]["models"]
+        bar.tell("models: " + ", ".join(f"{role} {name}" for role, name in sorted(models.items())))
         done = run_stages(names, context)
     lines = [f"{name}: {facts(values)}" for name, values in done.items()]
     if context.serial:

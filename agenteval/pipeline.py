@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -36,12 +36,15 @@ def silent(stage: str, done: int, total: int) -> None:
     pass
 
 
-def model_names(profile: Profile) -> dict[str, Any]:
+def model_names(profile: Profile, roles: Sequence[Role] = ("tester",)) -> dict[str, str]:
+    """Who plays each role, for the manifest: another model is another run. The rules are named with their hash."""
     from agenteval.tester.rules.model import rules_hash
 
-    spec = profile.tester
-    tester = f"rules@{rules_hash()}" if spec.provider == "rules" else f"{spec.provider}:{spec.model or ''}"
-    return {"tester": tester, "max_input_tokens": spec.max_input_tokens}
+    names = {}
+    for role in roles:
+        spec = getattr(profile, role)
+        names[role] = f"rules@{rules_hash()}" if spec.provider == "rules" else f"{spec.provider}:{spec.model or ''}"
+    return names
 
 
 def versions() -> dict[str, str]:
@@ -167,7 +170,7 @@ def write_report(run: Run) -> None:
     )
     config = run.manifest["config"]
     facts = {
-        "input": config["source"], "profile": config["profile"], "tester": config["models"]["tester"],
+        "input": config["source"], "profile": config["profile"], **dict(sorted(config["models"].items())),
         "agenteval": run.manifest["versions"]["agenteval"],
     }  # fmt: skip
     if run.manifest.get("isolated") is False:

@@ -77,6 +77,10 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
+    def tell(self, line: str) -> None:
+        """One line on stderr, above the progress."""
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
     def update(self, stage: str, done: int, total: int) -> None:
         if not self.console.is_terminal:
             line = f"{stage} {done}/{total}"

@@ -44,13 +44,16 @@ def request_of(body: dict) -> Request:
 
 
 class ModelServer(ThreadingHTTPServer):
-    """`faults` are taken one per request, first come first served; an empty list answers properly."""
+    """`faults` are taken one per request, first come first served; an empty list answers properly. `role_faults` likewise,
+    by the role that asks. Without a fault every role is answered by the offline rules."""
 
     daemon_threads = True
 
     def __init__(self, port: int = 0, *, log: Path | None = None, delay: float = 0.0, answer=None):
         super().__init__(("127.0.0.1", port), _Handler)
         self.faults: list[str] = []
+        self.role_faults: dict[str, list[str]] = {}
+        self.retry_after = "0"
         self.bodies: list[dict] = []
         self.headers: list[dict] = []
         self.log = log
@@ -77,6 +80,7 @@ class ModelServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # header and body are two writes
     server: ModelServer
 
     def log_message(self, *_) -> None:
@@ -87,7 +91,10 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.bodies.append(body)
             self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
-            fault = self.server.faults.pop(0) if self.server.faults else ""
+            faults = self.server.faults
+            if self.server.role_faults:
+                faults = faults or self.server.role_faults.get(request_of(body).role, [])
+            fault = faults.pop(0) if faults else ""
             if self.server.log is not None:
                 with self.server.log.open("a") as log:
                     log.write(request_of(body).key(body["model"]) + "\n")
@@ -106,10 +113,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _misbehave(self, fault: str, body: dict) -> None:
         if fault.startswith("status:"):
             status, _, code = fault.removeprefix("status:").partition(":")
-            headers = {"retry-after": "0"} if status == "429" else {}
-            return self._send(
-                int(status), {"error": {"message": f"no {status}", "code": code or None, "type": "t"}}, headers
-            )
+            headers = {"retry-after": self.server.retry_after} if status == "429" else {}
+            # Some proxies repeat the key in what they say.
+            text = f"no {status} for {self.headers['authorization']}"
+            return self._send(int(status), {"error": {"message": text, "code": code or None, "type": "t"}}, headers)
         if fault == "drop":
             self.connection.shutdown(socket.SHUT_RDWR)
             self.close_connection = True

@@ -134,7 +134,8 @@ def test_an_interrupt_is_one_line_and_the_same_command_goes_on(place, server, ca
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode not in (0, 1) and "Traceback" not in err
-    assert "the same command" in err.strip().splitlines()[-1]
+    assert "the same command" in err.strip().splitlines()[-1] and err.startswith("models: judge openai:m, tester openai:m\n")
+    assert (place / "run" / "report.html").exists(), "what there is so far can be looked at"
     code = served("run")
     assert code == chain("direct") and records(place / "run") == records(place / "direct")
 

@@ -71,7 +71,7 @@ def mine_transcripts(
     chosen = load(profile, profiles)
     config = {
         "command": "mine", "source": path.name, "input": fingerprint(path), "format": format, "limit": limit, "seed": seed,
-        "profile": profile, "models": model_names(chosen),
+        "profile": profile, "models": model_names(chosen), "max_input_tokens": chosen.tester.max_input_tokens,
     }  # fmt: skip
     if fresh:
         discard(out)
