@@ -349,22 +349,22 @@ def run_stages(names: Sequence[str], context: Context) -> dict[str, dict[str, An
     """
     run = context.run
     order = list(STAGES)
-    with context.purse:
-        for name in names:
-            for earlier in order[: order.index(name)]:
-                if not run.closed(earlier) and run.manifest["config"]["command"] != "regression":
-                    raise RunFolderError(
-                        f"{run.path}: {COMMANDS[name]} needs what {COMMANDS[earlier]} makes; "
-                        f"run `agenteval {COMMANDS[earlier]} -o {run.path}` first"
-                    )
-            if not run.closed(name):
-                started = time.monotonic()
-                try:
+    for name in names:
+        for earlier in order[: order.index(name)]:
+            if not run.closed(earlier) and run.manifest["config"]["command"] != "regression":
+                raise RunFolderError(
+                    f"{run.path}: {COMMANDS[name]} needs what {COMMANDS[earlier]} makes; "
+                    f"run `agenteval {COMMANDS[earlier]} -o {run.path}` first"
+                )
+        if not run.closed(name):
+            started = time.monotonic()
+            try:
+                with context.purse:  # what one stage negotiated with an endpoint the next one knows
                     facts = STAGES[name](context)
-                except (BudgetReached, KeyboardInterrupt):
-                    write_report(run)
-                    raise
-                run.close_stage(name, [], seconds=round(time.monotonic() - started, 3), **facts)
+            except (BudgetReached, KeyboardInterrupt):
+                write_report(run)
+                raise
+            run.close_stage(name, [], seconds=round(time.monotonic() - started, 3), **facts)
     write_report(run)
     return {name: run.manifest["stages"][name] for name in names}
 

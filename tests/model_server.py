@@ -45,7 +45,7 @@ def request_of(body: dict) -> Request:
 
 class ModelServer(ThreadingHTTPServer):
     """`faults` are taken one per request, first come first served; an empty list answers properly. `role_faults` likewise,
-    by the role that asks. Without a fault every role is answered by the offline rules."""
+    by the role that asks. What is in `refuse` is refused before that. Without a fault every role is answered by the offline rules."""
 
     daemon_threads = True
 
@@ -91,10 +91,6 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.bodies.append(body)
             self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
-            faults = self.server.faults
-            if self.server.role_faults:
-                faults = faults or self.server.role_faults.get(request_of(body).role, [])
-            fault = faults.pop(0) if faults else ""
             if self.server.log is not None:
                 with self.server.log.open("a") as log:
                     log.write(request_of(body).key(body["model"]) + "\n")
@@ -106,6 +102,11 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._send(
                     400, {"error": {"message": text, "type": "invalid_request_error", "param": name, "code": None}}
                 )
+        with self.server.lock:
+            faults = self.server.faults
+            if self.server.role_faults:
+                faults = faults or self.server.role_faults.get(request_of(body).role, [])
+            fault = faults.pop(0) if faults else ""
         if fault:
             return self._misbehave(fault, body)
         self._send(200, completion(body, self.server.answer(body)))
@@ -122,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         if fault == "hang":
-            time.sleep(1.0)
+            threading.Event().wait(1.0)  # a test may have patched time.sleep
             self.close_connection = True
             return None
         if fault == "html":

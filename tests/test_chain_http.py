@@ -3,49 +3,75 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
-from model_server import ROLES, ModelServer, request_of
+from model_server import ROLES, request_of
 from toy_agents import Library
 
 from agenteval import cli
+from agenteval.chain import STAGES
 from agenteval.store import Run
+from agenteval.tester.rules.model import Rules
 
 HERE = Path(__file__).parent
 RECORDS = ("traces", "labels", "targets", "plan", "runs", "verdicts", "failures")
 SMALL = ("--rounds", "5", "--functional", "4", "--boundary", "6")
+TINY = ("--rounds", "2", "--functional", "1", "--boundary", "2")
+SUBJECT = ("--subject", "python:toy_agents:Library", "--brief", "brief.yaml")
 KEY = "sk-test-0123456789abcdef0123456789abcdef"
+LEAKY = f'''
+from pathlib import Path
+from toy_agents import Library
+class Leaky(Library):
+    """Has things to hide, fails at times, and says a key."""
+    policy = "SENTINEL-POLICY"
+    def __init__(self):
+        super().__init__()
+        self.log.append("SENTINEL-TOOL")
+        self.turns = 0
+    def invoke(self, text):
+        with Path("invoked.log").open("a") as log:
+            log.write(text + "\\n")
+        self.turns += 1
+        if self.turns == 3:
+            raise RuntimeError("SENTINEL-EXCEPTION")
+        return super().invoke(text) + " Our key is {KEY[:-4]}9999."
+'''
+
+
+def write_brief(folder: Path) -> None:
+    seeds = [dict(seed) for seed in Library.seeds]
+    (folder / "brief.yaml").write_text(yaml.safe_dump({"domain": "library desk", "seeds": seeds}))
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch, capsys):
+def place(tmp_path, monkeypatch, server):
+    """A folder with a brief, and an environment in which the profile `openai` is the server."""
     monkeypatch.syspath_prepend(str(HERE))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TEST_KEY", KEY)
-    seeds = [dict(seed) for seed in Library.seeds]
-    (tmp_path / "brief.yaml").write_text(yaml.safe_dump({"domain": "library desk", "seeds": seeds}))
+    for name, value in {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY, "AGENTEVAL_MODEL": "m"}.items():
+        monkeypatch.setenv(name, value)
+    write_brief(tmp_path)
     return tmp_path
 
 
-def profiles(place: Path, url: str) -> None:
-    spec = {"provider": "openai", "model": "m", "base_url": url, "key_env": "TEST_KEY"}
-    (place / "profiles.yaml").write_text(json.dumps({"served": {"tester": spec, "judge": spec}}))
-
-
 def chain(out: str, *more: str) -> int:
-    subject = ("--subject", "python:toy_agents:Library", "--brief", "brief.yaml")
-    return cli.run(["all", *subject, "-o", out, *SMALL, *more])
+    return cli.run(["all", *SUBJECT, "-o", out, *SMALL, *more])
 
 
 def served(out: str, *more: str) -> int:
-    return chain(out, "--profile", "served", "--profiles", "profiles.yaml", "--store", f"{out}.sqlite", *more)
+    return chain(out, "--profile", "openai", "--store", f"{out}.sqlite", *more)
 
 
 def records(folder: Path) -> dict[str, bytes]:
@@ -53,79 +79,227 @@ def records(folder: Path) -> dict[str, bytes]:
     return found | {"graph": (folder / "visible" / "graph.json").read_bytes()}
 
 
-def test_the_chain_through_http_gives_the_same_records(place, server, capsys):
-    code = chain("direct")
-    profiles(place, server.url)
-    # Each of these is tried again or parsed another way; none may change a record.
-    server.faults = ["status:429", "drop", "status:500", "fenced", "prose", "no-usage", "cut-json"]
-    assert served("http") == code
-    assert records(place / "http") == records(place / "direct")
+@pytest.fixture(scope="module")
+def direct(tmp_path_factory):
+    """Exit code and folder of an undisturbed run with the offline profile."""
+    folder = tmp_path_factory.mktemp("direct")
+    write_brief(folder)
+    brief = ("--brief", str(folder / "brief.yaml"))
+    return cli.run(["all", *SUBJECT, *brief, "-o", str(folder / "run"), *SMALL]), folder / "run"
+
+
+# ---- the same bytes
+
+
+def test_the_chain_through_http_gives_the_same_records(place, server, direct):
+    code, offline = direct
+    # Every role is refused once, and once gets an answer that is cut off: both are asked for again, and change no record.
+    server.role_faults = {role: ["status:429", "length"] for role in ROLES}
+    assert served("http") == code and records(place / "http") == records(offline)
     asked = {request_of(body).role for body in server.bodies}
     assert asked == set(ROLES) - {"synonyms"}, "every role was played by the server"
-    for path in (place / "http").rglob("*"):
-        assert path.is_dir() or KEY.encode() not in path.read_bytes()
-    assert all(headers["authorization"] == f"Bearer {KEY}" for headers in server.headers)
+    assert not any(server.role_faults[role] for role in asked)
+    lines = list(Run(place / "http").lines("calls"))
+    assert {line["role"] for line in lines if line["outcome"] == "length"} == asked
     calls = len(server.bodies)
     assert served("http") == code and served("again", "--store", "http.sqlite") == code
     assert len(server.bodies) == calls, "a finished run asks nothing, and a second one finds all answers in the store"
-    assert records(place / "again") == records(place / "direct")
+    assert records(place / "again") == records(offline)
 
 
-def test_parallel_calls_give_way_to_a_refusal_once(place, server, capsys):
-    profiles(place, server.url)
+def test_refused_parameters_and_invalid_answers_change_no_record(place, server):
+    """What is refused is given way to once for all threads; what does not fit the schema is asked for once more."""
+    code = chain("direct", *TINY)
     server.refuse = {"json_schema", "temperature", "seed"}
-    assert served("http", "--rounds", "2", "--functional", "1", "--boundary", "1") in (0, 1, 2)
+    server.role_faults = {role: ["prose"] for role in ROLES} | {
+        "driver": ["cut-json", "fenced", "no-usage", "think", "prose"]
+    }
+    assert served("http", *TINY) == code and records(place / "http") == records(place / "direct")
     found = Run(place / "http").manifest["negotiated"]
     assert {role: (n["format"], n["dropped"]) for role, n in found.items()} == {
         role: ("json_object", ["seed", "temperature"]) for role in ("tester", "judge")
     }
+    outcomes = Counter((line["role"], line["outcome"]) for line in Run(place / "http").lines("calls"))
+    asked = set(ROLES) - {"synonyms", "planner"}  # so few rounds are all warm-up
+    assert all(outcomes[role, "reply_invalid"] == 1 for role in asked)
+    first = [body["response_format"]["type"] for body in server.bodies]
+    assert first.count("json_schema") <= 5, "only calls that were under way meanwhile learn it for themselves"
 
 
-@pytest.mark.parametrize("command", ["all", "discover"])
-def test_a_dry_run_spends_nothing_and_writes_nothing(place, server, capsys, command):
-    profiles(place, server.url)
+def test_a_call_budget_stops_before_it_is_exceeded_and_the_same_command_goes_on(place, server):
+    assert served("run", *TINY, "--max-calls", "10") == 4
+    assert len(server.bodies) == 10 and (place / "run" / "report.html").exists()
+    assert served("run", *TINY) == chain("direct", *TINY)
+    assert records(place / "run") == records(place / "direct")
+
+
+# ---- what may not get out
+
+
+def test_nothing_hidden_is_sent_or_written(place, server, capsys):
+    """What an agent hides (attributes, exception texts) reaches no request and no file; keys are written nowhere."""
+    (place / "leaky.py").write_text(LEAKY)
     arguments = [
-        command,
+        "all",
         "--subject",
-        "python:toy_agents:Library",
+        "python:leaky:Leaky",
         "--brief",
         "brief.yaml",
         "-o",
-        "dry",
-        "--profile",
-        "served",
+        "run",
+        *TINY,
+        "--store",
+        "run.sqlite",
     ]
-    assert cli.run([*arguments, "--profiles", "profiles.yaml", "--dry-run"]) == 0
+    assert cli.run([*arguments, "--profile", "openai"]) in (0, 1, 2)
+    assert "raised" not in json.dumps(server.bodies) and any(
+        '"status": "error"' in t for t in map(json.dumps, Run("run").lines("traces"))
+    )
+    sent = json.dumps(server.bodies)
+    assert len(sent) > 10_000 and "SENTINEL" not in sent and KEY not in sent
+    assert all(headers["authorization"] == f"Bearer {KEY}" for headers in server.headers)
+    for path in (place / "run").rglob("*"):
+        data = b"" if path.is_dir() else path.read_bytes()
+        assert b"SENTINEL" not in data and KEY[:-4].encode() not in data, path
+    assert "[redacted key]" in (place / "run" / "visible" / "traces.jsonl").read_text()
+    assert KEY.encode() not in (place / "run.sqlite").read_bytes()
+
+
+def test_an_error_message_shows_no_key(place, server, capsys):
+    server.faults = ["status:401"] * 3
+    assert served("run", *TINY) == 2
     out, err = capsys.readouterr()
-    assert "calls" in out + err and "tokens" in out + err
-    assert server.bodies == [] and not (place / "dry").exists()
+    assert "check the key" in err and KEY not in out + err
+    assert not any(KEY in path.read_text() for path in (place / "run").rglob("*") if path.is_file())
 
 
-def test_a_call_budget_stops_before_it_is_exceeded_and_the_same_command_goes_on(place, server, capsys):
-    profiles(place, server.url)
-    assert served("run", "--max-calls", "10") == 4
-    assert len(server.bodies) == 10 and (place / "run" / "report.html").exists()
-    code = served("run")
-    assert code == chain("direct") and records(place / "run") == records(place / "direct")
+def test_system_and_tool_messages_of_recordings_are_never_sent(place, server):
+    messages = [
+        {"role": "system", "content": "SENTINEL-POLICY"},
+        {"role": "user", "content": "Cancel my rental."},
+        {"role": "assistant", "content": "SENTINEL-NOTE", "tool_calls": [
+            {"id": "1", "function": {"name": "find", "arguments": '{"q": "SENTINEL-ARGUMENT"}'}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "SENTINEL-RESULT"},
+        {"role": "assistant", "content": "Which rental do you mean?"},
+    ]  # fmt: skip
+    (place / "log.json").write_text(json.dumps([{"task_id": 0, "traj": messages, "info": {}}]))
+    assert cli.run(["mine", "--from", "log.json", "-o", "mined", "--profile", "openai"]) == 0
+    sent = json.dumps(server.bodies)
+    assert "Which rental do you mean?" in sent and "SENTINEL" not in sent
 
 
-@pytest.mark.parametrize("stage", ["discover", "plan", "run"])
-def test_an_interrupt_is_one_line_and_the_same_command_goes_on(place, server, capsys, stage):
-    """SIGINT while a role of the stage is being asked; the process is a real one."""
-    role = {"discover": "driver", "plan": "boundary", "run": "runner"}[stage]
-    profiles(place, server.url)
+def test_the_log_of_a_scripted_subject_is_never_sent(place, server):
+    """No request that the server saw holds a guard or a tool call."""
+    from agenteval.subjects.scripted import guards
+
+    arguments = ["all", "--subject", "scripted:airline", "-o", "air", "--profile", "openai", "--store", "air.sqlite"]
+    assert cli.run([*arguments, *TINY]) in (0, 1, 2)
+    sent = json.dumps(server.bodies)
+    telling = [guard for guard in guards("airline") if guard.count("_") > 1]
+    assert len(sent) > 10_000 and len(telling) > 10 and [guard for guard in telling if guard in sent] == []
+    assert "get_user_details" in (place / "air" / "privileged" / "tools.jsonl").read_text()
+    assert "get_user_details" not in sent and "tool_call" not in sent
+
+
+# ---- dry runs
+
+TO_DO = "needs an option in cli.py"
+
+
+@pytest.mark.parametrize("command", [
+    ["all", *SUBJECT, "-o", "new", "--profile", "openai"],
+    ["discover", *SUBJECT, "-o", "new", "--profile", "openai"],
+    ["mine", "--from", "example:harbour_cycles", "-o", "new", "--profile", "openai"],
+    ["run", "--plan", "kept.jsonl", *SUBJECT, "-o", "new", "--profile", "openai"],
+    ["run", "-o", "begun"],
+    pytest.param(["mine", "-o", "begun"], marks=pytest.mark.xfail(strict=True, reason=TO_DO)),
+    pytest.param(["plan", "-o", "begun"], marks=pytest.mark.xfail(strict=True, reason=TO_DO)),
+], ids=lambda command: " ".join(word for word in command[:2] if word != "--subject"))  # fmt: skip
+def test_a_dry_run_spends_nothing_and_writes_nothing(place, server, direct, capsys, command):
+    _, offline = direct
+    shutil.copytree(offline, place / "begun")  # every call of an offline run leaves a line in it
+    (place / "kept.jsonl").write_bytes((offline / "visible" / "plan.jsonl").read_bytes())
+    (place / "leaky.py").write_text(LEAKY)
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert cli.run([*("python:leaky:Leaky" if word == SUBJECT[1] else word for word in command), "--dry-run"]) == 0
+    out, err = capsys.readouterr()
+    assert re.search(r"\b[1-9]\d* (model )?calls, .*tokens", out.splitlines()[-1]) and err == ""
+    assert server.bodies == [], "the agent would have left a file as well"
+    after = {path: path.read_bytes() for path in place.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    assert after == before
+
+
+def test_a_dry_run_promises_no_less_than_is_spent(place, direct, capsys):
+    _, offline = direct
+    capsys.readouterr()
+    assert cli.run(["all", *SUBJECT, "-o", "new", *SMALL, "--dry-run", "--json"]) == 0
+    promised = json.loads(capsys.readouterr().out)
+    spent: dict[str, Counter] = {row["role"]: Counter() for row in promised["roles"]}
+    for line in Run(offline).lines("calls"):
+        spent[line["role"]].update(calls=1, input=line["usage"]["input"], output=line["usage"]["output"])
+    for row in promised["roles"]:
+        assert row["calls"] >= spent[row["role"]]["calls"], row["role"]
+    for kind in ("input", "output"):
+        assert promised[kind] >= sum(counts[kind] for counts in spent.values()), kind
+
+
+# ---- interrupts
+
+
+def press_ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_an_interrupt_is_one_line_and_the_same_command_goes_on(place, direct, capsys, monkeypatch, stage):
+    role = {
+        "discover": "driver",
+        "abstract": "labeller",
+        "targets": "potential",
+        "plan": "boundary",
+        "run": "runner",
+    }.get(stage)
+    complete, asked = Rules.complete, Counter()
+
+    def interrupted(self, request):
+        asked[request.role] += 1
+        if request.role == role and asked[role] == (5 if role in ("driver", "runner") else 1):
+            press_ctrl_c()
+        return complete(self, request)
+
+    def no_picture(*_, **__):
+        press_ctrl_c()
+        time.sleep(5)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rules, "complete", interrupted)
+        if stage == "graph":
+            patch.setattr("agenteval.analysis.draw.draw_all", no_picture)
+        assert chain("run") == 130
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err and err.count("interrupted") == 1
+    assert err.endswith("interrupted. Everything finished so far is kept; the same command continues\n")
+    assert not Run(place / "run").closed(stage)
+    assert (place / "run" / "report.html").exists(), "what there is so far can be looked at"
+    code, offline = direct
+    assert chain("run") == code and records(place / "run") == records(offline)
+
+
+@pytest.mark.slow
+def test_an_interrupt_of_a_process(place, server, direct):
+    """SIGINT while a real process waits for a model; how it ends, and that the same command goes on through HTTP."""
     reached = threading.Event()
     answer = server.answer
 
     def slow(body: dict) -> str:
-        if request_of(body).role == role and not reached.is_set():
+        if request_of(body).role == "runner" and not reached.is_set():
             reached.set()
-            time.sleep(1.0)
+            time.sleep(0.5)
         return answer(body)
 
     server.answer = slow
-    arguments = ["all", "--subject", "python:toy_agents:Library", "--brief", "brief.yaml", "-o", "run", *SMALL, "--profile", "served",
-                 "--profiles", "profiles.yaml", "--store", "run.sqlite"]  # fmt: skip
+    arguments = ["all", *SUBJECT, "-o", "run", *SMALL, "--profile", "openai", "--store", "run.sqlite"]
     process = subprocess.Popen(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(HERE)!r}); from agenteval.cli import main; main()", *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -133,36 +307,10 @@ def test_an_interrupt_is_one_line_and_the_same_command_goes_on(place, server, ca
     assert reached.wait(60)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode not in (0, 1) and "Traceback" not in err
-    assert "the same command" in err.strip().splitlines()[-1] and err.startswith("models: judge openai:m, tester openai:m\n")
+    assert process.returncode == 130 and "Traceback" not in err
+    assert "the same command" in err.strip().splitlines()[-1] and err.startswith(
+        "models: judge openai:m, tester openai:m\n"
+    )
     assert (place / "run" / "report.html").exists(), "what there is so far can be looked at"
-    code = served("run")
-    assert code == chain("direct") and records(place / "run") == records(place / "direct")
-
-
-def test_nothing_privileged_is_ever_asked_about(place, capsys, monkeypatch):
-    """The log of a scripted subject stays on its side: no request that the server saw holds a guard or a tool call."""
-    from agenteval.subjects.scripted import guards
-
-    with ModelServer() as server:
-        profiles(place, server.url)
-        arguments = [
-            "all",
-            "--subject",
-            "scripted:airline",
-            "-o",
-            "air",
-            "--rounds",
-            "3",
-            "--functional",
-            "2",
-            "--boundary",
-            "3",
-        ]
-        code = cli.run([*arguments, "--profile", "served", "--profiles", "profiles.yaml", "--store", "air.sqlite"])
-        sent = json.dumps(server.bodies)
-    assert code in (0, 1, 2) and len(sent) > 10_000
-    telling = [guard for guard in guards("airline") if guard.count("_") > 1]
-    assert len(telling) > 10 and [guard for guard in telling if guard in sent] == []
-    assert "get_user_details" in (place / "air" / "privileged" / "tools.jsonl").read_text()
-    assert "get_user_details" not in sent and "tool_call" not in sent
+    code, offline = direct
+    assert served("run") == code and records(place / "run") == records(offline)

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments: nothing that was paid for is paid again, and the bytes are those of an undisturbed run."""
+"""SIGKILL at random moments: nothing that is stored is done or paid for again, and the bytes are those of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,62 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import yaml
+from toy_agents import Library
 
-KILLS = 10
+from agenteval.store import Run
+from agenteval.types import Failure, TestRun, Trace
+
+HERE = Path(__file__).parent
+WORKERS = 4
+"""Tests that `all` runs at once."""
+
+WATCHED = '''
+import json, os, time, uuid
+from toy_agents import Library
+class Watched(Library):
+    """Takes its time, and writes down every word with the process that it came from."""
+    def reset(self):
+        self.session = uuid.uuid4().hex
+        return super().reset()
+    def invoke(self, text):
+        line = json.dumps([os.getpid(), self.session, text]) + "\\n"
+        handle = os.open("agent.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(handle, line.encode())
+        os.close(handle)
+        time.sleep(0.05)
+        return super().invoke(text)
+'''
+
+Said = tuple[str, ...]
+"""What the user said in one session."""
 
 
-def free_port() -> int:
+@contextmanager
+def model_server(log: Path, delay: float):
+    """The model server in a process of its own; gives its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        port = probe.getsockname()[1]
+    server = subprocess.Popen([sys.executable, str(HERE / "model_server.py"), str(port), str(log), str(delay)])
+    try:
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.kill()
+        server.wait()
 
 
 def stored(path: Path) -> set[str]:
+    """Keys of the answers that a call store holds."""
     if not path.exists():
         return set()
     connection = sqlite3.connect(path, timeout=10)
@@ -36,71 +78,158 @@ def stored(path: Path) -> set[str]:
         connection.close()
 
 
-@pytest.mark.slow
-def test_ten_kills(tmp_path):
-    """Figures go to stdout (`pytest -s`): calls made, calls made again, kills."""
-    port, log = free_port(), tmp_path / "server.log"
-    here = Path(__file__).parent
-    server = subprocess.Popen([sys.executable, str(here / "model_server.py"), str(port), str(log), "0.4"])
-    try:
-        spec = {
-            "provider": "openai",
-            "model": "m",
-            "base_url": f"http://127.0.0.1:{port}/v1",
-            "key_env": "TEST_KEY",
-            "max_input_tokens": 1200,
-        }
-        (tmp_path / "profiles.yaml").write_text(json.dumps({"served": {"tester": spec}}))
-        for _ in range(100):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
+def words(log: Path) -> list[str]:
+    return log.read_text().split() if log.exists() else []
 
-        def command(out: str, store: str) -> list[str]:
+
+def killed(command: list[str], options: dict, longest: float, moments: random.Random) -> bool:
+    """Start a command and kill it at a random moment; False where it ended by itself."""
+    process = subprocess.Popen(command, **options)
+    try:
+        process.wait(moments.uniform(0.3, longest))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        time.sleep(0.1)  # what the killed process had sent is still being answered
+        return True
+    return False
+
+
+@pytest.mark.slow
+def test_ten_kills_of_mine(tmp_path):
+    """Figures go to stdout (`pytest -s`): calls made, calls made again, kills."""
+    log = tmp_path / "server.log"
+    with model_server(log, 0.4) as url:
+        spec = {"provider": "openai", "model": "m", "base_url": url, "key_env": "TEST_KEY", "max_input_tokens": 1200}
+        (tmp_path / "profiles.yaml").write_text(json.dumps({"served": {"tester": spec}}))
+
+        def command(out: str) -> list[str]:
             return [
                 sys.executable, "-m", "agenteval", "mine", "--from", "example:harbour_cycles", "-o", out, "--profile", "served",
-                "--profiles", "profiles.yaml", "--store", store,
+                "--profiles", "profiles.yaml", "--store", f"{out}.sqlite",
             ]  # fmt: skip
 
-        environment = {**os.environ, "TEST_KEY": "any-key-will-do"}
-        options = {"cwd": tmp_path, "env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run(command("calm", "calm.sqlite"), check=True, **options)
-        calm_calls = len(log.read_text().split())
+        options = {"cwd": tmp_path, "env": {**os.environ, "TEST_KEY": "any-key-will-do"}, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}  # fmt: skip
+        subprocess.run(command("calm"), check=True, **options)
+        calm = words(log)
         log.unlink()
 
         moments = random.Random(20261201)
-        paid: set[str] = set()
         kills = 0
-        while kills < KILLS:
-            before = len(log.read_text().split()) if log.exists() else 0
-            process = subprocess.Popen(command("run", "run.sqlite"), **options)
-            try:
-                process.wait(moments.uniform(0.4, 2.0))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-                kills += 1
-            else:
+        while kills < 10:
+            before, paid = len(words(log)), stored(tmp_path / "run.sqlite")
+            if not killed(command("run"), options, 2.0, moments):
                 break
-            asked = log.read_text().split()[before:] if log.exists() else []
-            assert not paid & set(asked), "a stored answer was asked for again"
-            time.sleep(0.2)
-            paid = stored(tmp_path / "run.sqlite")
-        before = len(log.read_text().split())
-        subprocess.run(command("run", "run.sqlite"), check=True, **options)
-        assert not paid & set(log.read_text().split()[before:])
-    finally:
-        server.kill()
-        server.wait()
+            kills += 1
+            assert not paid & set(words(log)[before:]), "a stored answer was asked for again"
+        before, paid = len(words(log)), stored(tmp_path / "run.sqlite")
+        subprocess.run(command("run"), check=True, **options)
+        assert not paid & set(words(log)[before:])
+        asked = words(log)
 
-    asked = log.read_text().split()
-    repeats = sum(n - 1 for n in Counter(asked).values())
+    repeats = len(asked) - len(set(asked))
     print(
-        f"\n{kills} kills, {len(asked)} calls for {calm_calls} of an undisturbed run, {repeats} made again (in flight when killed)"
+        f"\n{kills} kills, {len(asked)} calls for {len(calm)} of an undisturbed run, {repeats} made again (in flight when killed)"
     )
-    assert kills == KILLS, "the run was too short to be killed ten times"
-    assert repeats <= kills and set(asked) and len(set(asked)) == calm_calls
+    assert kills == 10, "the run was too short to be killed ten times"
+    assert repeats <= kills and set(asked) == set(calm)
     for name in ("visible/traces.jsonl", "visible/labels.jsonl", "visible/graph.json", "visible/failures.jsonl", "privileged/tools.jsonl",
                  "exports/events.csv", "exports/events.xes", "exports/graph.graphml", "exports/graph.svg", "report.html"):  # fmt: skip
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "calm" / name).read_bytes(), name
+
+
+def sessions(log: Path, skip: int = 0) -> list[Said]:
+    """What the user said in each session that the agent saw, after so many lines of its log; reset canaries left out."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for line in words_by_line(log)[skip:]:
+        process, session, text = json.loads(line)
+        found.setdefault((process, session), []).append(text)
+    return [tuple(said) for said in found.values() if "CANARY" not in said[0] and "that I told you" not in said[0]]
+
+
+def words_by_line(log: Path) -> list[str]:
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def finished(folder: Path) -> Counter[Said]:
+    """What the user said in the sessions whose records are stored: explored, or run and judged."""
+    if not (folder / "manifest.json").exists():
+        return Counter()
+    run = Run(folder)
+    settled = run.done("verdicts") | {f.id for f in run.read("failures", Failure) if f.stage in ("run", "judge")}
+    traces = run.read("traces", Trace) + [r.trace for r in run.read("runs", TestRun) if r.id in settled]
+    return Counter(tuple(turn.user for turn in trace.turns) for trace in traces if trace.turns)
+
+
+def belong(begun: list[Said], open_: Counter[Said]) -> bool:
+    """Whether every session that was begun can be one of the open ones, cut off somewhere; longest first."""
+    left = open_.copy()
+    for said in sorted(begun, key=len, reverse=True):
+        match = next((whole for whole, n in left.items() if n and whole[: len(said)] == said), None)
+        if match is None:
+            return False
+        left[match] -= 1
+    return True
+
+
+@pytest.mark.parametrize(("begun", "open_", "expected"), [
+    ([("a",), ("a", "b")], {("a", "b"): 1, ("a", "c"): 1}, True), ([("a",), ("a",)], {("a", "b"): 1}, False),
+    ([("a", "b", "c")], {("a", "b"): 1}, False), ([], {}, True),
+])  # fmt: skip
+def test_begun_sessions_are_told_from_finished_ones(begun, open_, expected):
+    assert belong(begun, Counter(open_)) is expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", ["offline", "openai"])
+def test_twenty_kills_of_all(tmp_path, profile):
+    """No session that has a record is held again, no answer that is stored is paid for again: the agent and the model server say so."""
+    seeds = [dict(seed) for seed in Library.seeds]
+    (tmp_path / "brief.yaml").write_text(yaml.safe_dump({"domain": "library desk", "seeds": seeds}))
+    (tmp_path / "watched.py").write_text(WATCHED)
+    spoken, asked = tmp_path / "agent.log", tmp_path / "server.log"
+
+    def command(out: str) -> list[str]:
+        return [
+            sys.executable, "-m", "agenteval", "all", "--subject", "python:watched:Watched", "--brief", "brief.yaml", "-o", out,
+            "--profile", profile, "--store", f"{out}.sqlite",
+        ]  # fmt: skip
+
+    with model_server(asked, 0.02) as url:
+        environment = {
+            **os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
+            "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "any-key-will-do", "AGENTEVAL_MODEL": "m",
+        }  # fmt: skip
+        options = {"cwd": tmp_path, "env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        code = subprocess.run(command("calm"), **options).returncode
+        assert code in (0, 1)
+        whole, calm = Counter(sessions(spoken)), words(asked)
+        assert whole == finished(tmp_path / "calm") and len(calm) == len(set(calm))
+        spoken.unlink()
+        asked.unlink(missing_ok=True)
+
+        moments = random.Random(7)
+        kills, held = 0, 0
+        while True:
+            said, sent = len(words_by_line(spoken)), len(words(asked))
+            still_open, paid = whole - finished(tmp_path / "run"), stored(tmp_path / "run.sqlite")
+            disturbed = kills < 20 and killed(command("run"), options, 2.2 if profile == "offline" else 4.0, moments)
+            if not disturbed:
+                assert subprocess.run(command("run"), **options).returncode == code
+            begun = sessions(spoken, said)
+            held += len(begun)
+            assert belong(begun, still_open), "a session that has a record was held again"
+            assert not paid & set(words(asked)[sent:]), "an answer that is stored was asked for again"
+            if not disturbed:
+                break
+            kills += 1
+        again = words(asked)
+    repeated, paid_again = held - whole.total(), len(again) - len(set(again))
+    print(f"\n{profile}: {kills} kills; {held} sessions for {whole.total()}, so {repeated} that were in flight were held again; "
+          f"{len(again)} calls for {len(calm)}, so {paid_again} that were in flight were made again")  # fmt: skip
+    assert kills == 20, "the run was too short to be killed twenty times"
+    assert repeated <= kills * 2 * WORKERS and paid_again <= kills * WORKERS and set(again) == set(calm)
+    for path in sorted((tmp_path / "calm").rglob("*")):
+        name = path.relative_to(tmp_path / "calm")
+        if path.is_file() and name.name not in ("manifest.json", "calls.jsonl"):
+            assert (tmp_path / "run" / name).read_bytes() == path.read_bytes(), name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 
 import pytest
 
@@ -37,7 +38,7 @@ class Answer(Record):
 
 
 def client(server, **options) -> OpenAIModel:
-    options = {"retries": 2, "timeout": 0.4, **options}
+    options = {"retries": 2, "timeout": 0.3, **options}
     return OpenAIModel("m-1", base_url=server.url, key="any", **options)
 
 
@@ -340,6 +341,37 @@ def test_a_budget_stops_before_the_call(budget, flag):
         for _ in range(3):
             model.complete(question(None))
     assert 1 <= len(inner.requests) <= 2 and errors.BudgetReached.exit_code == 4
+
+
+def test_the_cap_of_time_counts_over_all_models_of_a_run():
+    """Each stage makes its models anew; that starts no new clock."""
+    ledger, now = Ledger(), [0.0]
+    for moment in (0.0, 4.0, 8.0):
+        now[0] = moment
+        inner = Scripted(lambda r: "x")
+        model = Budgeted(Metered(inner, ledger), ledger, Budget(seconds=5), clock=lambda: now[0])
+        if moment > 5:
+            with pytest.raises(errors.BudgetReached, match="8 of 5 seconds"):
+                model.complete(question(None))
+        else:
+            model.complete(question(None))
+
+
+def test_a_pause_that_the_endpoint_asks_for_is_kept(server):
+    server.faults, server.retry_after = ["status:429"], "0.3"
+    server.answer = lambda body: '{"why": "", "value": 1}'
+    started = time.monotonic()
+    client(server).complete(question())
+    assert 0.3 <= time.monotonic() - started < 2 and len(server.bodies) == 2
+
+
+@pytest.mark.parametrize("key", ["sk-0123456789abcdefghij", "secret-word"])
+@pytest.mark.parametrize("status", [400, 401, 429, 500])
+def test_no_error_message_repeats_the_key(server, status, key):
+    server.faults = [f"status:{status}"] * 3
+    with pytest.raises(errors.ModelError, match="redacted key") as caught:
+        OpenAIModel("m-1", base_url=server.url, key=key, retries=2).complete(question())
+    assert key not in str(caught.value)
 
 
 def test_calls_in_flight_count_against_the_cap():

@@ -17,6 +17,7 @@ from typing import Any
 from agenteval.errors import ContextOverflow, ModelError, ModelRateLimited, ModelRejected, ModelUnreachable
 from agenteval.llm.limiter import Limiter
 from agenteval.llm.model import Completion, Request, Usage, estimate_tokens
+from agenteval.store import redact
 
 _FORMATS = ("json_schema", "json_object", "prompt")
 _CAPS = ("max_tokens", "max_completion_tokens")
@@ -100,28 +101,28 @@ class OpenAIModel:
                 return completion
             except openai.RateLimitError as error:
                 if _code(error) == "insufficient_quota":
-                    raise ModelRejected(f"{self._where()} says the quota is used up: {_said(error)}") from error
+                    raise ModelRejected(f"{self._where()} says the quota is used up: {self._said(error)}") from error
                 pause = _pause(error, failures, self._random)
                 self.limiter.refused(pause)
                 failures = self._again(
                     failures,
-                    ModelRateLimited(f"{self._where()} still refuses after {failures + 1} tries: {_said(error)}"),
+                    ModelRateLimited(f"{self._where()} still refuses after {failures + 1} tries: {self._said(error)}"),
                     0,
                 )
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                if _code(error) == "context_length_exceeded" or _CONTEXT.search(_said(error)):
+                if _code(error) == "context_length_exceeded" or _CONTEXT.search(self._said(error)):
                     raise ContextOverflow(
-                        f"{self._where()} takes no prompt of about {request.size()} tokens: {_said(error)}"
+                        f"{self._where()} takes no prompt of about {request.size()} tokens: {self._said(error)}"
                     ) from error
                 if not self._give_way(error, parameters):
                     raise ModelRejected(
-                        f"{self._where()} rejects the call ({error.status_code}): {_said(error)}"
+                        f"{self._where()} rejects the call ({error.status_code}): {self._said(error)}"
                     ) from error
             except (openai.InternalServerError, openai.APIConnectionError, openai.ConflictError) as error:
-                failures = self._failed(failures, error, _said(error))
+                failures = self._failed(failures, error, self._said(error))
             except openai.APIStatusError as error:
                 if error.status_code == 408:
-                    failures = self._failed(failures, error, _said(error))
+                    failures = self._failed(failures, error, self._said(error))
                     continue
                 hint = {
                     401: "check the key",
@@ -129,12 +130,14 @@ class OpenAIModel:
                     404: "check the model's name and the base URL",
                 }
                 way = hint.get(error.status_code, "check the profile")
-                raise ModelRejected(f"{self._where()} answers {error.status_code}: {_said(error)}; {way}") from error
+                raise ModelRejected(
+                    f"{self._where()} answers {error.status_code}: {self._said(error)}; {way}"
+                ) from error
             except (json.JSONDecodeError, _Unusable) as error:
                 # A 200 whose body is cut, is a web page, or holds no choice: the proxy's fault, so it is worth another try.
-                failures = self._failed(failures, error, str(error))
+                failures = self._failed(failures, error, self._said(error))
             except openai.OpenAIError as error:
-                raise ModelRejected(f"{self._where()}: {error}") from error
+                raise ModelRejected(f"{self._where()}: {self._said(error)}") from error
 
     # ---- the call
 
@@ -185,7 +188,7 @@ class OpenAIModel:
 
         Calls go out in parallel: what another call has given way to since this one was sent is not given way to twice.
         """
-        said = f"{_said(error)} {_parameter(error)}"
+        said = f"{self._said(error)} {_parameter(error)}"
         with self._lock:
             sent = parameters.get("response_format", {}).get("type")
             if sent and _FORMAT.search(said):
@@ -217,26 +220,23 @@ class OpenAIModel:
         time.sleep(pause)
         return failures + 1
 
+    def _said(self, error: Any) -> str:
+        """What the endpoint said, on one line. Some repeat the key in it."""
+        body = getattr(error, "body", None)
+        text = body.get("message") if isinstance(body, dict) else None
+        cause = error.__cause__
+        text = str(text or getattr(error, "message", None) or error)
+        if cause is not None and text in ("Connection error.", "Request timed out."):
+            why = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+            text = f"{text.rstrip('.')} ({why})"
+        return redact(text.strip().replace("\n", " "), (self._key,) if self._key else ())[:300]
+
     def _where(self) -> str:
         return f"{self.name} at {self.base_url or 'the default endpoint'}"
 
 
 class _Unusable(Exception):
     """A 200 answer that holds no message."""
-
-
-def _said(error: Any) -> str:
-    body = getattr(error, "body", None)
-    text = body.get("message") if isinstance(body, dict) else None
-    cause = error.__cause__
-    text = str(text or getattr(error, "message", None) or error)
-    if cause is not None and text in ("Connection error.", "Request timed out."):
-        text = (
-            f"{text.rstrip('.')} ({type(cause).__name__}: {cause})"
-            if str(cause)
-            else f"{text.rstrip('.')} ({type(cause).__name__})"
-        )
-    return text.strip().replace("\n", " ")[:300]
 
 
 def _code(error: Any) -> str:

@@ -100,6 +100,8 @@ class Ledger:
         """None as soon as one call had no price."""
         self.in_flight = 0
         """Calls that were let through and have not come back: they count against the cap of calls."""
+        self.started: float | None = None
+        """When the first model of this process was made: the cap of time counts from there, over all stages."""
         self.lock = threading.Lock()
 
     def add(self, usage: Usage, price: Price | None) -> None:
@@ -150,7 +152,8 @@ class Budgeted:
         self.ledger = ledger
         self.budget = budget
         self.clock = clock
-        self.started = clock()
+        if ledger.started is None:
+            ledger.started = clock()
         self.name = model.name
 
     def complete(self, request: Request) -> Completion:
@@ -166,11 +169,12 @@ class Budgeted:
     def _check(self) -> None:
         ledger, budget = self.ledger, self.budget
         tokens = ledger.usage.input + ledger.usage.output
+        seconds = self.clock() - (ledger.started or 0.0)
         spent: Mapping[str, tuple[float | None, float | None, str]] = {
             "calls": (ledger.calls + ledger.in_flight, budget.calls, "--max-calls"),
             "tokens": (tokens, budget.tokens, "--max-tokens"),
             "cost": (ledger.cost, budget.cost, "--max-cost"),
-            "seconds": (self.clock() - self.started, budget.seconds, "--max-minutes"),
+            "seconds": (seconds, budget.seconds, "--max-minutes"),
         }
         for what, (have, cap, flag) in spent.items():
             if cap is not None and have is not None and have >= cap:

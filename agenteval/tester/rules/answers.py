@@ -78,7 +78,7 @@ class Answer(NamedTuple):
     why: str
     message: str
     kind: str
-    """``give choose confirm decline goal lack nudge instead bye end``."""
+    """``give choose ask confirm decline goal lack nudge instead bye end``."""
 
 
 def human(slot: Slot) -> str:
@@ -184,7 +184,7 @@ def _details(question: Question, scene: Scene, talk: Talk) -> Answer:
                 f"An ordinary choice of {name or 'an answer'}.", _chosen(value, question, talk, key), "choose"
             )
         if kind == "which":
-            return Answer("Nothing is known to choose from.", say(talk, "which_ones", key), "nudge")
+            return Answer("Nothing is known to choose from.", say(talk, "which_ones", key), "ask")
         if kind == "only":
             return Answer(f"No other {name} is known.", say(talk, "only_one", key, slot=name), "lack")
         if _times(scene, slot):
@@ -205,7 +205,7 @@ def _details(question: Question, scene: Scene, talk: Talk) -> Answer:
     if lacking:
         parts.append(say(talk, "lack_part", key, slot=f" {talk.single['or_list']} ".join(lacking)))
     if not parts:
-        return Answer("Nothing is known to choose from.", say(talk, "which_ones", key), "nudge")
+        return Answer("Nothing is known to choose from.", say(talk, "which_ones", key), "ask")
     text = ", ".join(parts)
     return Answer(
         "Several details are asked for.",
@@ -269,7 +269,7 @@ def _demanded(question: Question, scene: Scene, talk: Talk) -> Answer | None:
         reply = _details(question, scene, talk)
         if question.gate and not scene.curious and reply.kind == "give":
             return reply._replace(message=f"{say(talk, 'agree', key)} {reply.message}")
-        if not (question.gate and reply.kind in ("lack", "nudge")):
+        if not (question.gate and reply.kind in ("lack", "ask")):
             return reply
     if question.gate and scene.curious:
         return Answer("Only asking.", say(talk, "not_now", key), "decline")

@@ -199,7 +199,7 @@ def _pursue(
             talk, "bye" if reply_.kind == "bye" or read(scene.last).more or done_before else "refused_end", scene.key
         )
         return _done(reply_.why, polite if reply_.kind != "end" and not _said(polite, scene) else "")
-    wordy = len(reply_.message.split()) > 3 and reply_.kind in ("choose", "nudge", "lack")
+    wordy = len(reply_.message.split()) > 3 and reply_.kind in ("choose", "ask", "nudge", "lack")
     if wordy and scene.said.count(reply_.message) > 1:
         return _done("The agent does not come further.", say(talk, "refused_end", scene.key))
     return _fresh(reply_.why, reply_.message, scene, talk)

@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 
 from agenteval.tester.rules import lexicon
+from agenteval.tester.rules.shapes import dates
 from agenteval.tester.rules.talk import Talk
 
 _KEY = r"\(?(\d{1,2}|[A-Za-z])[.):](?=\s)|\[(\w{1,2})\]|(\d)\ufe0f?\u20e3|(\d{1,2}) -(?=\s)"
@@ -27,6 +28,17 @@ class Option(NamedTuple):
     text: str
 
 
+def whole_dates(text: str) -> str:
+    """A text whose dates hold no comma, at which an enumeration would be cut.
+
+    >>> whole_dates("out on May 4, 2025 and back on May 9, 2025")
+    'out on May 4 2025 and back on May 9 2025'
+    """
+    for value in dates(text):
+        text = text.replace(value, value.replace(",", ""))
+    return text
+
+
 def inline_options(sentence: str, talk: Talk) -> list[str]:
     """The alternatives within one sentence; the last is the surest, because it ends with the question.
 
@@ -36,7 +48,15 @@ def inline_options(sentence: str, talk: Talk) -> list[str]:
     >>> inline_options("Which colour: black, blue or red?", load())
     ['black', 'blue', 'red']
     """
-    body = re.sub(r"\s*[?.!]*\s*$", "", sentence)
+    body = whole_dates(re.sub(r"\s*[?.!]*\s*$", "", sentence))
+    told = talk.patterns["which_of_these"].search(body.lower())
+    if told:
+        parts = re.split(rf",|;|{talk.patterns['and_words'].pattern}|{talk.single['or']}", body[: told.start()])
+        named = [part.strip() for part in parts if part.strip()]
+        if len(named) > 1:
+            first = _unled(named[0], len(named[1].split())) if len(named[0].split()) > MOST_WORDS else named[0]
+            lead = re.compile(talk.patterns["option_lead"].pattern, re.I)
+            return [n for n in (lead.sub("", n) for n in [first, *named[1:]]) if len(n.split()) <= MOST_WORDS]
     enclosed = re.search(r"\(([^()]{3,120})\)\s*$", body)
     if enclosed and body.count("(") == 1 and re.search(rf"[,/]|{talk.single['or']}", enclosed[1]):
         return [p.strip() for p in re.split(rf"[,/]|{talk.single['or']}", enclosed[1]) if p.strip()]
@@ -116,7 +136,7 @@ def listing(spoken: list[str], talk: Talk) -> list[str]:
             continue
         if talk.patterns["imperative"].search(sentence.lower()) and ": " not in sentence:
             continue
-        body = _BRACKETS.sub("", sentence.split(" - ")[0]).rstrip(" .?!")
+        body = whole_dates(_BRACKETS.sub("", sentence.split(" - ")[0]).rstrip(" .?!"))
         quoted = re.findall(r"\"([^\"]{2,60})\"", body)
         if len(quoted) > 1:
             return quoted
