@@ -68,6 +68,10 @@ def mine(
     from agenteval.commands.mine import estimate, mine_transcripts
 
     budget = _budget(max_calls, max_tokens, max_cost, max_minutes)
+    if source is None and dry_run:
+        from agenteval.chain import settings_of
+
+        return _estimate(settings_of(out), ("abstract",), as_json)
     if source is None:
         _stages(("abstract", "graph"), out, None, profiles=profiles, store=store, budget=budget, as_json=as_json)
         return
@@ -228,9 +232,14 @@ def plan(
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
     max_minutes: MaxMinutes = None,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Rank the targets of a mined run and write its tests."""
+    if dry_run:
+        from agenteval.chain import settings_of
+
+        return _estimate(settings_of(out), ("targets", "plan"), as_json)
     _stages(("targets", "plan"), out, None, as_json=as_json, profiles=profiles, store=store,
             budget=_budget(max_calls, max_tokens, max_cost, max_minutes))  # fmt: skip
 

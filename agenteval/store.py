@@ -84,6 +84,14 @@ def disk_error(error: OSError, path: Path) -> StoreError:
     return StoreError(f"cannot write {path}: {why}. Everything finished so far is kept; the same command continues")
 
 
+_UNNAMED = re.compile(r"\.(?:manifest\.json|report\.html)\.\d+")
+"""Files that were being written: a killed process may leave one without its name."""
+
+
+def _empty(folder: Path) -> bool:
+    return all(_UNNAMED.fullmatch(item.name) for item in folder.iterdir())
+
+
 def write_text(path: Path, text: str | bytes) -> None:
     """Replace a file in one step, so that a reader never sees half of it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -119,7 +127,7 @@ def _cut_torn_line(path: Path) -> None:
 
 def discard(path: Path) -> None:
     """Remove a run folder's contents (`--fresh`); a folder that holds no run is refused, never emptied."""
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+    if not path.exists() or (path.is_dir() and _empty(path)):
         return
     if not (path / "manifest.json").is_file():
         raise RunFolderError(f"--fresh empties run folders only, and {path} has no manifest.json; use -o NEW")
@@ -163,7 +171,7 @@ class Run:
                 )
             if self.path.is_file():
                 raise RunFolderError(f"{self.path} is a file; -o takes a folder that is new or holds a run")
-            if self.path.is_dir() and any(self.path.iterdir()):
+            if self.path.is_dir() and not _empty(self.path):
                 raise RunFolderError(
                     f"{self.path} is not empty and holds no run; -o takes a folder that is new or holds a run"
                 )

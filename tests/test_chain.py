@@ -56,6 +56,7 @@ def agents(tmp_path, monkeypatch):
     (tmp_path / "other_agents.py").write_text(SHARED)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setattr("agenteval.pipeline.PICTURES", ("svg",))  # the others take longer than all the rest
     from toy_agents import Library
 
     (tmp_path / "brief.yaml").write_text(
@@ -301,3 +302,43 @@ def test_chat_by_hand(agents, capsys, monkeypatch):
     monkeypatch.setattr("builtins.input", lambda prompt: next(said))
     code, out, err = call(capsys, "chat", "python:toy_agents:Library")
     assert code == 0 and "Riverside Library" in out and len(out.splitlines()) >= 2
+
+
+def test_a_limit_runs_the_first_tests_of_the_plan_only(agents, capsys):
+    call(capsys, *all_of(agents, agents / "run"))
+    plan = agents / "run" / "visible" / "plan.jsonl"
+    tests = Run(agents / "run").read("plan", Test)
+    again = (
+        "run",
+        "--plan",
+        plan,
+        "--subject",
+        "python:toy_agents:Library",
+        "--brief",
+        agents / "brief.yaml",
+        "-o",
+        agents / "two",
+    )
+    code, out, err = call(capsys, *again, "--limit", "2", "--dry-run")
+    assert code == 0 and "judge: 2 calls" in out and not (agents / "two").exists()
+    assert call(capsys, *again, "--limit", "2")[0] in (0, 1, 2)
+    assert {v.test for v in Run(agents / "two").read("verdicts", Verdict)} == {t.id for t in tests[:2]}
+    code, out, err = call(capsys, "run", "-o", agents / "run", "--limit", "2")
+    assert code == 3 and "go with --plan" in err
+    code, out, err = call(capsys, *again, "--limit", "3")
+    assert code == 3 and err.count("\n") == 1, "another limit is another run"
+
+
+def test_another_judge_is_another_run(agents, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for judge in ("one", "two"):
+        spec = {"provider": "replay", "model": judge}
+        (tmp_path / f"{judge}.yaml").write_text(json.dumps({"mine": {"tester": {"provider": "rules"}, "judge": spec}}))
+    first = (
+        *all_of(agents, agents / "j", "--rounds", "1", "--functional", "0", "--boundary", "0"),
+        "--profile",
+        "mine",
+    )
+    call(capsys, *first, "--profiles", tmp_path / "one.yaml")
+    code, out, err = call(capsys, *first, "--profiles", tmp_path / "two.yaml")
+    assert code == 3 and "another models" in err

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +19,8 @@ import pytest
 import yaml
 from toy_agents import Library
 
-from agenteval.store import Run
+from agenteval.chain import STAGES
+from agenteval.store import Run, discard
 from agenteval.types import Failure, TestRun, Trace
 
 HERE = Path(__file__).parent
@@ -78,15 +80,19 @@ def stored(path: Path) -> set[str]:
         connection.close()
 
 
-def words(log: Path) -> list[str]:
-    return log.read_text().split() if log.exists() else []
+def lines(log: Path) -> list[str]:
+    return log.read_text().splitlines() if log.exists() else []
 
 
-def killed(command: list[str], options: dict, longest: float, moments: random.Random) -> bool:
-    """Start a command and kill it at a random moment; False where it ended by itself."""
+def killed(
+    command: list[str], options: dict, delay: float, progress: Callable[[], int] = lambda: 0, goal: int = 0
+) -> bool:
+    """Start a command and kill it so many seconds after it came so far; False where it ended by itself."""
     process = subprocess.Popen(command, **options)
+    while process.poll() is None and progress() < goal:
+        time.sleep(0.01)
     try:
-        process.wait(moments.uniform(0.3, longest))
+        process.wait(delay)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -111,21 +117,21 @@ def test_ten_kills_of_mine(tmp_path):
 
         options = {"cwd": tmp_path, "env": {**os.environ, "TEST_KEY": "any-key-will-do"}, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}  # fmt: skip
         subprocess.run(command("calm"), check=True, **options)
-        calm = words(log)
+        calm = lines(log)
         log.unlink()
 
         moments = random.Random(20261201)
         kills = 0
         while kills < 10:
-            before, paid = len(words(log)), stored(tmp_path / "run.sqlite")
-            if not killed(command("run"), options, 2.0, moments):
+            before, paid = len(lines(log)), stored(tmp_path / "run.sqlite")
+            if not killed(command("run"), options, moments.uniform(0.4, 2.0)):
                 break
             kills += 1
-            assert not paid & set(words(log)[before:]), "a stored answer was asked for again"
-        before, paid = len(words(log)), stored(tmp_path / "run.sqlite")
+            assert not paid & set(lines(log)[before:]), "a stored answer was asked for again"
+        before, paid = len(lines(log)), stored(tmp_path / "run.sqlite")
         subprocess.run(command("run"), check=True, **options)
-        assert not paid & set(words(log)[before:])
-        asked = words(log)
+        assert not paid & set(lines(log)[before:])
+        asked = lines(log)
 
     repeats = len(asked) - len(set(asked))
     print(
@@ -141,14 +147,10 @@ def test_ten_kills_of_mine(tmp_path):
 def sessions(log: Path, skip: int = 0) -> list[Said]:
     """What the user said in each session that the agent saw, after so many lines of its log; reset canaries left out."""
     found: dict[tuple[int, str], list[str]] = {}
-    for line in words_by_line(log)[skip:]:
+    for line in lines(log)[skip:]:
         process, session, text = json.loads(line)
         found.setdefault((process, session), []).append(text)
     return [tuple(said) for said in found.values() if "CANARY" not in said[0] and "that I told you" not in said[0]]
-
-
-def words_by_line(log: Path) -> list[str]:
-    return log.read_text().splitlines() if log.exists() else []
 
 
 def finished(folder: Path) -> Counter[Said]:
@@ -195,6 +197,9 @@ def test_twenty_kills_of_all(tmp_path, profile):
             "--profile", profile, "--store", f"{out}.sqlite",
         ]  # fmt: skip
 
+    def progress() -> int:
+        return len(lines(spoken)) + len(lines(asked))
+
     with model_server(asked, 0.02) as url:
         environment = {
             **os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
@@ -203,33 +208,49 @@ def test_twenty_kills_of_all(tmp_path, profile):
         options = {"cwd": tmp_path, "env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         code = subprocess.run(command("calm"), **options).returncode
         assert code in (0, 1)
-        whole, calm = Counter(sessions(spoken)), words(asked)
+        whole, calm = Counter(sessions(spoken)), lines(asked)
         assert whole == finished(tmp_path / "calm") and len(calm) == len(set(calm))
+        # The moments lie anywhere in the work that there is to do, so that every long stage is hit.
+        moments = random.Random(7)
+        due = sorted(moments.sample(range(1, progress()), 20))
         spoken.unlink()
         asked.unlink(missing_ok=True)
-
-        moments = random.Random(7)
-        kills, held = 0, 0
+        kills, held, hit = 0, 0, Counter()
         while True:
-            said, sent = len(words_by_line(spoken)), len(words(asked))
+            said, sent = len(lines(spoken)), len(lines(asked))
             still_open, paid = whole - finished(tmp_path / "run"), stored(tmp_path / "run.sqlite")
-            disturbed = kills < 20 and killed(command("run"), options, 2.2 if profile == "offline" else 4.0, moments)
+            disturbed = kills < 20 and killed(command("run"), options, moments.uniform(0, 0.15), progress, due[kills])
             if not disturbed:
                 assert subprocess.run(command("run"), **options).returncode == code
             begun = sessions(spoken, said)
             held += len(begun)
             assert belong(begun, still_open), "a session that has a record was held again"
-            assert not paid & set(words(asked)[sent:]), "an answer that is stored was asked for again"
+            assert not paid & set(lines(asked)[sent:]), "an answer that is stored was asked for again"
             if not disturbed:
                 break
             kills += 1
-        again = words(asked)
+            closed = Run(tmp_path / "run").closed
+            hit[next((stage for stage in STAGES if not closed(stage)), "report")] += 1
+        again = lines(asked)
     repeated, paid_again = held - whole.total(), len(again) - len(set(again))
-    print(f"\n{profile}: {kills} kills; {held} sessions for {whole.total()}, so {repeated} that were in flight were held again; "
+    where = ", ".join(f"{n} in {stage}" for stage, n in hit.items())
+    print(f"\n{profile}: {kills} kills ({where}); {held} sessions for {whole.total()}, so {repeated} that were in flight were held again; "
           f"{len(again)} calls for {len(calm)}, so {paid_again} that were in flight were made again")  # fmt: skip
-    assert kills == 20, "the run was too short to be killed twenty times"
+    assert kills == 20 and hit["discover"] and hit["run"]
     assert repeated <= kills * 2 * WORKERS and paid_again <= kills * WORKERS and set(again) == set(calm)
     for path in sorted((tmp_path / "calm").rglob("*")):
         name = path.relative_to(tmp_path / "calm")
         if path.is_file() and name.name not in ("manifest.json", "calls.jsonl"):
             assert (tmp_path / "run" / name).read_bytes() == path.read_bytes(), name
+
+
+@pytest.mark.parametrize("left", [".manifest.json.4711", ".report.html.4711"])
+def test_what_a_kill_left_of_a_write_does_not_close_the_folder(tmp_path, left):
+    """Killed between writing a temporary file and giving it its name: the same command, and --fresh, still go on."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / left).write_text("{")
+    discard(tmp_path / "run")
+    assert Run(tmp_path / "run", {"command": "x"}).manifest["config"] == {"command": "x"}
+    (tmp_path / "run" / left).write_text("{")
+    discard(tmp_path / "run")
+    assert Run(tmp_path / "run", {"command": "y"}).manifest["config"] == {"command": "y"}

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
+import subprocess
+import sys
+import time
+from collections import Counter
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 from agenteval.analysis import results
-from agenteval.analysis.draw import draw
+from agenteval.analysis.draw import MOST_TRANSITIONS, draw
 from agenteval.analysis.report import mining_report
 from agenteval.tester.graph import mine
 from agenteval.types import (
@@ -35,7 +42,7 @@ HOSTILE = (
 class Page(HTMLParser):
     """Tags and attributes of a page, and whether every tag was closed."""
 
-    VOID = {"meta", "br", "img", "input", "link", "hr", "path", "polygon", "ellipse", "polyline"}
+    VOID = {"meta", "br", "wbr", "img", "input", "link", "hr", "path", "polygon", "ellipse", "polyline"}
 
     def __init__(self, source: str):
         super().__init__()
@@ -58,15 +65,15 @@ class Page(HTMLParser):
             self.words.append(data)
 
 
-def page_of(said: str = HOSTILE, where: str = HOSTILE, **more) -> str:
+def page_of(said: str = HOSTILE, where: str = HOSTILE, label: str = HOSTILE, **more) -> str:
     traces = [
         Trace(id="s1", greeting=said, source=where, turns=(Turn(user=said, agent=said), Turn(user=said, agent="")))
     ]
-    labelled = [LabelledTrace(id="s1", turns=(LabelledTurn(turn=1, action="ask", activity="request_id"),
-                                              LabelledTurn(turn=2, action="ask", activity="confirm_completion_pay")))]  # fmt: skip
+    labelled = [LabelledTrace(id="s1", turns=(LabelledTurn(turn=1, action=label, activity=label),
+                                              LabelledTurn(turn=2, action=label, activity="confirm_completion_pay")))]  # fmt: skip
     graph = mine(labelled)
     return mining_report(
-        graph, svg=draw(graph, format="svg"), traces=traces, labelled=labelled, strengths={},
+        graph, svg=draw(graph, format="svg"), traces=traces, labelled=labelled, strengths={(label, "confirm_completion_pay"): 1.0},
         failures=[Failure(id="s2", stage="import", reason="truncated", detail=where)], facts={"input": where, "profile": where}, **more,
     )  # fmt: skip
 
@@ -84,18 +91,101 @@ def test_nothing_that_was_said_becomes_part_of_the_page():
 
 
 def test_the_page_loads_and_sends_nothing():
-    page = Page(page_of("plain", "plain"))
-    links = [
-        a.get(name) for _, a in page.tags for name in ("src", "href", "action", "data", "xlink:href") if a.get(name)
-    ]
-    assert links == []
+    source = page_of("plain", "plain", "plain")
+    page = Page(source)
+    loading = {"src", "srcset", "href", "xlink:href", "action", "formaction", "data", "poster", "background", "ping"}
+    assert [(tag, a) for tag, a in page.tags if loading & set(a)] == []
     (policy,) = [a["content"] for tag, a in page.tags if tag == "meta" and a.get("http-equiv")]
     assert "default-src 'none'" in policy and "http" not in policy
-    assert not re.search(r"@import|url\(", page_of("plain", "plain"))
+    assert set(re.findall(r"https?://[^\s\"'<]+", source)) <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+    assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|import\(|sendBeacon|WebSocket", source)
+
+
+def test_the_policy_lets_our_own_script_run_and_it_finds_what_it_moves():
+    source = page_of()
+    (script,) = re.findall(r"<script>(.*?)</script>", source, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = Page(source)
+    (policy,) = [a["content"] for tag, a in page.tags if tag == "meta" and a.get("http-equiv")]
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert set(re.findall(r"#(\w+)\"", script)) == {"larger", "smaller", "whole"} <= {a.get("id") for _, a in page.tags}
+    assert 'querySelector(".graph")' in script and [a for t, a in page.tags if t == "svg" and "viewbox" in a]
+
+
+def test_a_picture_is_let_in_without_what_could_run_or_load():
+    svg = (
+        b'<?xml version="1.0"?><!DOCTYPE svg><svg viewBox="0 0 9 9" onload="a()"><script>b()</script><style>@import "c"</style>'
+        b'<image xlink:href="http://evil.example/d"/><a href="javascript:e()" xlink:title="kept"><text>kept</text></a>'
+        b'<image href="http://evil.example/f"></image><foreignObject><p>g</p></foreignObject></svg>'
+    )
+    source = mining_report(Graph(), svg=svg, traces=[], labelled=[], failures=[], strengths={}, facts={})
+    graph = source[source.index("<svg") : source.index("</svg>")]
+    assert graph.count("kept") == 2 and 'viewBox="0 0 9 9"' in graph
+    assert not re.search(r"script|@import|evil|href|onload|foreignObject", graph)
 
 
 def test_equal_input_gives_equal_bytes():
     assert page_of() == page_of()
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_equal_input_gives_equal_bytes_in_any_process(seed):
+    code = (
+        f"import sys, hashlib; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_report\n"
+        "print(hashlib.sha256(test_report.page_of().encode()).hexdigest())"
+    )
+    environment = {"PYTHONHASHSEED": seed, "PATH": ""}
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert other.stdout.strip() == hashlib.sha256(page_of().encode()).hexdigest()
+
+
+def rows(source: str, heading: str) -> list[list[str]]:
+    """Texts of the cells of the table below a heading."""
+    body = source[source.index(f"<h2>{heading}</h2>") :].split("<tbody>")[1].split("</tbody>")[0]
+    return [
+        [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
+        for row in body.split("</tr>")[:-1]
+    ]
+
+
+def test_the_figures_and_tables_are_those_of_the_graph():
+    steps = ["request_id", "request_confirmation_pay", "confirm_completion_pay"]
+    labelled = [
+        LabelledTrace(id=f"s{n}", turns=tuple(LabelledTurn(turn=i, action="give", activity=a) for i, a in enumerate(path, 1)))
+        for n, path in enumerate([steps, steps[:2], [*steps[:2], "close"]])
+    ]  # fmt: skip
+    traces = [
+        Trace(id=t.id, turns=tuple(Turn(user="u", agent=f"said {x.activity}") for x in t.turns)) for t in labelled
+    ]
+    graph = mine(labelled)
+    source = mining_report(
+        graph, svg=draw(graph, format="svg"), traces=traces, labelled=labelled,
+        failures=[Failure(id="s9", stage="import", reason="truncated")], strengths={(steps[1], steps[2]): 0.25}, facts={},
+    )  # fmt: skip
+    figures = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", source))
+    assert figures == {
+        "sessions": "3", "turns": "8", "states": "4", "seen once": "2", "transitions": "3",
+        "completions directly after a gate": "1 of 1", "left out": "1",
+    }  # fmt: skip
+    states = {
+        name: (support, kinds.split(), before, said) for name, support, kinds, before, said in rows(source, "States")
+    }
+    assert {name: int(support) for name, (support, *_) in states.items()} == {s.id: s.support for s in graph.states}
+    assert {name: kinds for name, (_, kinds, *_) in states.items()} == {
+        "request_id": ["entry"], "request_confirmation_pay": ["gate", "end"],
+        "confirm_completion_pay": ["completion", "end"], "close": ["end"],
+    }  # fmt: skip
+    assert states[steps[1]][2] == "confirm_completion_pay 25%" and states[steps[0]][2] == ""
+    assert states["close"][3] == "said close s2, turn 3"
+    assert rows(source, "Transitions") == [
+        ["request_id", "request_confirmation_pay", "3", "give 3"],
+        ["request_confirmation_pay", "close", "1", "give 1"],
+        ["request_confirmation_pay", "confirm_completion_pay", "1", "give 1"],
+    ]
+    assert rows(source, "Left out") == [["s9", "import", "truncated", ""]]
 
 
 def plan(verdict: str, quotes: tuple[Quote, ...]) -> tuple[Test, TestRun, Verdict]:
@@ -121,6 +211,25 @@ def test_quotes_are_marked_where_they_were_said():
     section = results.tests_section([test], [run], [verdict], [])
     assert section.count("<mark>") == 1 and "I <mark>did &lt;it&gt; now</mark>. Bye." in section
     assert Page(section).open == [] and "perturbation</span>" in section
+
+
+def test_a_mark_covers_the_quote_whatever_stands_around_it():
+    assert results.highlighted("a <b> & done", ["& DONE"]) == "a &lt;b&gt; <mark>&amp; done</mark>"
+    assert results.highlighted("one two three", ["two three", "one two"]) == "<mark>one two</mark> three"
+    assert results.highlighted("\u202eone two", ["two"]) == "\\u202eone <mark>two</mark>"
+    assert results.highlighted("one", ["two", ""]) == "one"
+
+
+@pytest.mark.xfail(strict=True, reason="results.highlighted looks the quote up in a folded text of another length")
+def test_a_mark_is_not_shifted_by_letters_that_fold_to_two():
+    assert (
+        results.highlighted("Stra\u00dfe 5: done now. Bye", ["done now"]) == "Stra\u00dfe 5: <mark>done now</mark>. Bye"
+    )
+
+
+@pytest.mark.xfail(strict=True, reason="execute.stands forgives white space, results.highlighted does not")
+def test_a_quote_across_lines_is_marked():
+    assert results.highlighted("It is\ndone now.", ["is done"]) == "It <mark>is\ndone</mark> now."
 
 
 def test_failing_tests_come_first_and_errors_are_told_apart():
@@ -167,5 +276,28 @@ def test_an_empty_run_has_a_page(tests):
 
 
 def test_long_texts_are_cut_with_their_length():
-    source = page_of("word " * 40_000, "plain")
+    source = page_of("word " * 40_000, "plain", "plain")
     assert len(source) < 60_000 and "198,000 more characters" in source
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("states", "seconds"), [(150, 15), (500, 40)])
+def test_a_large_graph_has_a_page_within_seconds(states, seconds):
+    names = [f"request_detail_{i:03d}" for i in range(states)]
+    paths = [names, *([names[i], names[i * 7 % states], names[i * 13 % states]] for i in range(states))]
+    labelled = [
+        LabelledTrace(id=f"s{n}", turns=tuple(LabelledTurn(turn=i, action="give", activity=a) for i, a in enumerate(path, 1)))
+        for n, path in enumerate(paths)
+    ]  # fmt: skip
+    traces = [Trace(id=t.id, turns=tuple(Turn(user="u", agent="word " * 50) for _ in t.turns)) for t in labelled]
+    graph = mine(labelled)
+    started = time.monotonic()
+    source = mining_report(
+        graph, svg=draw(graph, format="svg"), traces=traces, labelled=labelled, failures=[], strengths={}, facts={}
+    )
+    assert time.monotonic() - started < seconds
+    page = Page(source)
+    assert page.open == [] and len(source) < 4_000_000
+    drawn = Counter((a.get("id") or "").partition("-")[0] for tag, a in page.tags if a.get("class") in ("node", "edge"))
+    assert (drawn["node"], drawn["edge"]) == (states, min(len(graph.transitions), MOST_TRANSITIONS))
+    assert len(rows(source, "States")) == states and len(rows(source, "Transitions")) == len(graph.transitions)

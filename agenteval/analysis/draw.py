@@ -244,8 +244,10 @@ def _add_state(picture: AGraph, element: str, state: State, graph: Graph, streng
         notes.append(f"▶ begins {begins:,}")
     if ends:
         notes.append(f"■ ends {ends:,}")
-    name = "<BR/>".join(map(_html, wrap(printable(state.id))))
-    small = "".join(f'<BR/><FONT POINT-SIZE="9">{note}</FONT>' for note in notes)
+    # Graphviz refuses an empty <B>, and with it the whole label.
+    name = "<BR/>".join(map(_html, wrap(printable(state.id)))) or "&#160;"
+    # The low line keeps the underscores of the name off the notes.
+    small = '<BR/><FONT POINT-SIZE="3"> </FONT>' + "".join(f'<BR/><FONT POINT-SIZE="9">{n}</FONT>' for n in notes)
     told = [state.id, f"support {state.support:,}"]
     told += [kind for kind, is_so in (("confirmation gate", gate), ("completion", completion)) if is_so]
     if begins:
@@ -322,9 +324,9 @@ def _legend(graph: Graph, shown: Graph, labels: bool, small: bool) -> str:
         if labels
         else "edge: wider when frequent, actions in tooltip and table"
     )
-    cell = '<TD BGCOLOR="{}" COLOR="{}" BORDER="{}">{}</TD>'.format
+    cell = '<TD BGCOLOR="{}" COLOR="{}" BORDER="{}">&#160;{}&#160;</TD>'.format
     double = '<TD BORDER="1" COLOR="{1}" CELLPADDING="2"><TABLE BORDER="1" COLOR="{1}" BGCOLOR="{0}" CELLBORDER="0" ' \
-             'CELLPADDING="2" CELLSPACING="0"><TR><TD>completion</TD></TR></TABLE></TD>'  # fmt: skip
+             'CELLPADDING="2" CELLSPACING="0"><TR><TD>&#160;completion&#160;</TD></TR></TABLE></TD>'  # fmt: skip
     return (
         '<<FONT POINT-SIZE="10"><TABLE BORDER="0" CELLBORDER="0" CELLSPACING="6" CELLPADDING="4"><TR>'
         f'<TD ALIGN="LEFT" COLSPAN="4"><B>{sizes}</B></TD></TR><TR>'
@@ -340,10 +342,10 @@ def _legend(graph: Graph, shown: Graph, labels: bool, small: bool) -> str:
 
 
 def _html(text: str) -> str:
-    """Text inside an HTML-like label."""
-    return html.escape(text).replace("\\", "&#92;")
+    """Text inside a label; doubled, a backslash means itself, and `\\N` is not the node's id."""
+    return html.escape(text).replace("\\", "\\\\")
 
 
 def _escaped(lines: Iterable[str]) -> str:
-    """Lines of a plain Graphviz string: entities and backslashes of the text mean themselves, `<…>` is no HTML."""
-    return "\\n".join(_html(printable(line)) for line in lines)
+    """Lines of a tooltip: entities and backslashes of the text mean themselves, which Graphviz unescapes here twice."""
+    return "\\n".join(_html(printable(line)).replace("\\", "\\\\") for line in lines)

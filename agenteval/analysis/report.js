@@ -8,9 +8,20 @@ if (svg) {
     svg.setAttribute("width", width * scale);
     svg.setAttribute("height", height * scale);
   };
-  const set = (next) => { box.classList.remove("fit"); scale = next; show(); };
+  // What stands in the middle of the box stays there.
+  const set = (next) => {
+    const x = (box.scrollLeft + box.clientWidth / 2) / scale, y = (box.scrollTop + box.clientHeight / 2) / scale;
+    scale = next;
+    show();
+    box.scrollTo(x * scale - box.clientWidth / 2, y * scale - box.clientHeight / 2);
+  };
   document.querySelector("#larger").addEventListener("click", () => set(scale * 1.25));
   document.querySelector("#smaller").addEventListener("click", () => set(scale / 1.25));
-  document.querySelector("#whole").addEventListener("click", () => set(Math.min(box.clientWidth / width, box.clientHeight / height)));
-  set(Math.min(1.3, Math.max(0.6, box.clientWidth / width)));
+  document.querySelector("#whole").addEventListener("click", () => {
+    const most = parseFloat(getComputedStyle(box).maxHeight) - 2;
+    set(Math.min(box.clientWidth / width, most / height));
+  });
+  // Below 1 the actions on the edges cannot be read.
+  scale = Math.min(1.3, Math.max(1, box.clientWidth / width));
+  show();
 }

@@ -57,14 +57,16 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _label(name: str) -> str:
-    return f'<span class="label">{text(name)}</span>'
+    return f'<span class="label">{text(name).replace("_", "_<wbr>")}</span>'
 
 
 def _picture(svg: bytes) -> str:
     """The SVG without its prologue and without anything that could run or load."""
     source = svg.decode("utf-8")
     source = source[source.index("<svg") :]
-    source = re.sub(r"<(script|foreignObject|image|style)\b.*?</\1>", "", source, flags=re.DOTALL | re.IGNORECASE)
+    source = re.sub(
+        r"<(script|foreignObject|image|style)\b(?:[^>]*/>|.*?</\1>)", "", source, flags=re.DOTALL | re.IGNORECASE
+    )
     source = re.sub(r"\s(?:on\w+|href|xlink:href)\s*=\s*(\"[^\"]*\"|'[^']*')", "", source)
     return source.replace("<svg", '<svg role="img" aria-label="The mined workflow graph"', 1)
 

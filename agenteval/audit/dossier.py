@@ -8,7 +8,7 @@ from typing import Any
 from agenteval.audit.exact import Dossier
 from agenteval.documents import read_yaml
 from agenteval.errors import UsageError
-from agenteval.subjects.scripted import DOMAINS, guards
+from agenteval.subjects.scripted import folder, guards
 
 
 def scripted_dossier(address: str) -> Dossier:
@@ -24,7 +24,7 @@ def scripted_dossier(address: str) -> Dossier:
         raise UsageError(f"{address} keeps no privileged log; the exact auditor reads those of scripted: subjects only")
     domain = rest.partition("?")[0]
     table = guards(domain)
-    file = DOMAINS[domain].FOLDER / "inventory.yaml"
+    file = folder(domain) / "inventory.yaml"
     return Dossier(table, checked_inventory(read_yaml(file, "inventory"), file))
 
 

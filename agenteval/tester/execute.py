@@ -6,10 +6,11 @@ the judge's decisions, and a decision whose quote does not stand in the trace co
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from agenteval.chat import Chat, Session
 from agenteval.errors import ChatError, CutOff, ModelRefused, ReplyInvalid
@@ -21,6 +22,25 @@ from agenteval.tester.roles import runner
 from agenteval.tester.vetting import Message, converse
 from agenteval.tester.views import excerpt, trace_view, turn_view
 from agenteval.types import Brief, Failure, Quote, Test, TestRun, Turn, Verdict
+
+
+class Stoppable:
+    """A chat that answers nothing more once the run was stopped, so that its session ends after one reply at most."""
+
+    def __init__(self, chat: Chat, stopped: threading.Event):
+        self.chat = chat
+        self.stopped = stopped
+
+    def reset(self) -> str | None:
+        return self._unless_stopped(self.chat.reset)
+
+    def invoke(self, text: str) -> str:
+        return self._unless_stopped(lambda: self.chat.invoke(text))
+
+    def _unless_stopped(self, say: Callable[[], Any]) -> Any:
+        if self.stopped.is_set():
+            raise ChatError("the run was stopped")
+        return say()
 
 
 class Outcome(NamedTuple):
@@ -201,12 +221,17 @@ def execute(
     AgentEvalError
         The first error that stops a run for good (a budget, an endpoint that is gone); what was finished was kept.
     """
+    stopped = threading.Event()
+
+    def chat_for(id: str) -> Chat:
+        return Stoppable(open_chat(id), stopped)
+
     units = [(t, r) for t in tests if t.enabled for r in range(repetitions) if run_id(t, r) not in finished]
 
     def work(test: Test, repetition: int) -> Outcome:
         id = run_id(test, repetition)
         try:
-            run = run_test(test, open_chat, brief, model, repetition=repetition, seed=seed, timeout=timeout)
+            run = run_test(test, chat_for, brief, model, repetition=repetition, seed=seed, timeout=timeout)
         except ChatError as error:
             return Outcome(None, None, Failure(id=id, stage="run", reason=error.reason, detail="no session began"))
         except (ReplyInvalid, CutOff, ModelRefused) as error:
@@ -232,5 +257,6 @@ def execute(
                     if unit is not None:
                         running.add(pool.submit(work, *unit))
         except BaseException:
+            stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise

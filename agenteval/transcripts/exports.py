@@ -13,7 +13,7 @@ from agenteval.tester.graph import network
 from agenteval.types import Graph, LabelledTrace, Trace, Transition, is_completion, is_gate
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def _actions(transition: Transition) -> str:
@@ -35,7 +35,8 @@ def dot(graph: Graph) -> str:
     """
 
     def quoted(text: str) -> str:
-        return '"' + printable(text).replace('"', '\\"') + '"'
+        # A single backslash would hide the closing quote, or begin a line, and an empty first line crashes pygraphviz.
+        return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
     lines = ["digraph workflow {"]
     for state in graph.states:
@@ -100,6 +101,8 @@ def graphml(graph: Graph) -> str:
         )
     for t in graph.transitions:
         G.edges[t.source, t.target]["actions"] = _NOT_XML.sub("\ufffd", _actions(t))
+    # Names, too, hold what XML cannot; as escapes they stay apart from each other.
+    G = nx.relabel_nodes(G, {state: printable(state) for state in G})
     return "\n".join(nx.generate_graphml(G)) + "\n"
 
 

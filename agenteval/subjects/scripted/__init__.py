@@ -11,18 +11,19 @@ A subject is deterministic: domain, wording, fault and seed settle every byte. T
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from agenteval.errors import UsageError
-from agenteval.subjects.scripted import airline
 from agenteval.subjects.scripted.chat import ScriptedChat
 from agenteval.subjects.scripted.wording import load
 
-__all__ = ["DOMAINS", "brief", "faults", "guards", "open_scripted", "wordings"]
+__all__ = ["DOMAINS", "brief", "faults", "folder", "guards", "open_scripted", "wordings"]
 
-DOMAINS = {"airline": airline}
+DOMAINS = ("airline",)
 
 
 def open_scripted(domain: str, *, wording: str = "a", fault: str | None = None, seed: int = 0) -> ScriptedChat:
@@ -31,7 +32,7 @@ def open_scripted(domain: str, *, wording: str = "a", fault: str | None = None, 
     Parameters
     ----------
     domain
-        `airline`.
+        One of `DOMAINS`.
     wording
         Name of a file in the domain's `wordings`, without its ending.
     fault
@@ -55,17 +56,17 @@ def open_scripted(domain: str, *, wording: str = "a", fault: str | None = None, 
 
 def wordings(domain: str) -> list[str]:
     """Names of the wordings of a domain."""
-    return sorted(p.stem for p in (_module(domain).FOLDER / "wordings").glob("*.yaml") if p.stem != "keys")
+    return sorted(p.stem for p in (folder(domain) / "wordings").glob("*.yaml") if p.stem != "keys")
 
 
 def guards(domain: str) -> dict[str, dict[str, str]]:
     """The guards by id: capability, kind, rule, and what a failing check makes visible."""
-    return _table(_module(domain).FOLDER / "guards.yaml")
+    return _table(folder(domain) / "guards.yaml")
 
 
 def faults(domain: str) -> dict[str, dict[str, str]]:
     """All faults by id, guards and others: capability, kind, rule (what the mutant does not do, or does), visible."""
-    return {**guards(domain), **_table(_module(domain).FOLDER / "faults.yaml")}
+    return {**guards(domain), **_table(folder(domain) / "faults.yaml")}
 
 
 def brief(domain: str) -> dict[str, Any]:
@@ -74,12 +75,17 @@ def brief(domain: str) -> dict[str, Any]:
     return {"domain": module.NAME, "seeds": module.seeds()}
 
 
+def folder(domain: str) -> Path:
+    """Where a domain keeps its policy, its tables and its wordings."""
+    return _module(domain).FOLDER
+
+
 def _module(domain: str) -> Any:
-    _known("domain", domain, list(DOMAINS))
-    return DOMAINS[domain]
+    _known("domain", domain, DOMAINS)
+    return import_module(f"{__name__}.{domain}")
 
 
-def _known(what: str, value: Any, known: list[str]) -> None:
+def _known(what: str, value: Any, known: Sequence[str]) -> None:
     if value not in known:
         raise UsageError(f"there is no scripted {what} {str(value)[:60]!r}; choose one of {', '.join(known)}")
 

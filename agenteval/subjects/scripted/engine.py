@@ -178,8 +178,9 @@ class Talk:
         """Whether a refused or just dropped task is asked for once more, rather than the same for something else."""
         if self.task.state != "refused" and not (self.task.state == "dropped" and "retract" in self.reading.flags):
             return False
-        named = self.reading.slots.get("reservations") or []
-        return self.task.name == name and all(n == self.task.slots.get("reservation") for n in named)
+        record = self.domain.record
+        named = self.reading.slots.get(f"{record}s") or []
+        return self.task.name == name and all(n == self.task.slots.get(record) for n in named)
 
     def _open(self) -> bool:
         return self.task is not None and self.task.state == "open"
@@ -187,15 +188,16 @@ class Talk:
     def _abandoned(self) -> bool:
         """Hear "never mind" and "cancel that" while something is under way: it is dropped, or the gate hears a no."""
         reading = self.reading
-        if not self._open() or reading.slots.get("reservations"):
+        record, cancels = self.domain.record, self.domain.cancels
+        if not self._open() or reading.slots.get(f"{record}s"):
             return False
-        # "Cancel it" means the reservation when one is being talked about, and what is under way when there is none.
+        # "Cancel it" means the record when one is being talked about, and what is under way when there is none.
         if (
             "cancel_that" in reading.flags
-            and self.task.name != "cancel"
-            and (self.task.asked == "confirm" or not self.task.slots.get("reservation"))
+            and self.task.name not in cancels
+            and (self.task.asked == "confirm" or not self.task.slots.get(record))
         ):
-            reading.intents = [i for i in reading.intents if i != "cancel"]
+            reading.intents = [i for i in reading.intents if i not in cancels]
         elif "abandon" not in reading.flags and ("elsewhere" not in reading.flags or self._said_values()):
             return False
         if self.task.asked == "confirm":

@@ -59,3 +59,7 @@ class Domain(NamedTuple):
     """What each task is called when it is taken up again."""
     menu: tuple[str, ...]
     """What the places of the list of services mean, in the order in which `capabilities` names them."""
+    record: str
+    """The slot that holds the id of what tasks are about, such as `reservation`; the extractor's list of ids heard has an s more."""
+    cancels: tuple[str, ...]
+    """Tasks that "cancel it" may mean."""

@@ -149,4 +149,6 @@ DOMAIN = Domain(
     ("show", "search", "status"),
     TITLES,
     ("book", "cancel", "vague_change", "show", "flight_info", "compensation"),
+    "reservation",
+    ("cancel",),
 )

@@ -118,7 +118,8 @@ def places(text: str, low: str, asked: str | None, airports: dict[str, str]) -> 
             out["unknown_place"] = word
     if asked in ("origin", "destination") and not out["places"] and not out["unknown_place"]:
         m = re.fullmatch(
-            r"\W*(?:it'?s |from |to |i'm (?:flying|leaving) (?:from|to) )?([A-Za-z][A-Za-z .'-]{2,24}?)(?:,? please)?\W*", text
+            r"\W*(?:it'?s |from |to |i'm (?:flying|leaving) (?:from|to) )?([A-Za-z][A-Za-z .'-]{2,24}?)(?:,? please)?\W*",
+            text,
         )
         if m and not set(m.group(1).lower().split()) & (_NO_NAME | _NO_PLACE):
             out["unknown_place"] = m.group(1).strip().title()
