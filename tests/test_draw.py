@@ -19,7 +19,8 @@ from agenteval.types import Graph, State, Transition
 SVG = "{http://www.w3.org/2000/svg}"
 TITLE = "{http://www.w3.org/1999/xlink}title"
 HOSTILE = [
-    "\nleading_newline", "\\nleading_escape", "\r\n", "two\nlines", "<script>alert(1)</script>", 'quote"_and_&amp;', "back\\slash\\", "right\u202eto_left",
+    "\nleading_newline", "\\nleading_escape", "\r\n", "two\nlines", "<script>alert(1)</script>",
+    'quote"_and_&amp;', "back\\slash\\", "right\u202eto_left",
     "zero\u200bwidth", "tab\tand\x00nul", "x" * 10_000, "", " ", "{curly}|pipe", "<<B>bold</B>>", "\\N\\G\\l",
 ]  # fmt: skip
 
@@ -185,7 +186,8 @@ def test_an_empty_graph_says_so():
 
 
 @pytest.mark.parametrize(("states", "extra", "seconds"), [
-    (150, 150, 12), pytest.param(150, 900, 20, marks=pytest.mark.slow), pytest.param(500, 700, 40, marks=pytest.mark.slow),
+    (150, 150, 12), pytest.param(150, 900, 20, marks=pytest.mark.slow),
+    pytest.param(500, 700, 40, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_large_graphs_are_drawn_within_seconds(states, extra, seconds):
     graph = ring(states, extra)

@@ -23,8 +23,10 @@ from agenteval.types import Graph, LabelledTrace, LabelledTurn, State, Trace, Tr
 
 XES = {"x": "http://www.xes-standard.org/"}
 HOSTILE = [
-    'say "yes" & <b>', "two\nlines", "=1+1", "right\u202eto left", "nul\x00", "a,b;c\td", "\nleading_newline", "\\nleading",
-    "back\\slash\\", 'quote\\"', "zero\u200bwidth", "esc\x1b[0m", "not a character \ufffe", "\r\n", "`#35;end]]>", "\\N\\G\\l", "x" * 10_000,
+    'say "yes" & <b>', "two\nlines", "=1+1", "right\u202eto left", "nul\x00", "a,b;c\td",
+    "\nleading_newline", "\\nleading",
+    "back\\slash\\", 'quote\\"', "zero\u200bwidth", "esc\x1b[0m", "not a character \ufffe",
+    "\r\n", "`#35;end]]>", "\\N\\G\\l", "x" * 10_000,
 ]  # fmt: skip
 LABELLED = [
     LabelledTrace(id="s1", turns=(
@@ -40,8 +42,10 @@ LABELLED = [
         LabelledTurn(turn=2, action="ask_question", activity="request_confirmation_pay"))),
 ]  # fmt: skip
 TRACES = [
-    Trace(id="s1", turns=(Turn(user=HOSTILE[0], agent=HOSTILE[1]), Turn(user=HOSTILE[2], agent=HOSTILE[3]), Turn(user="x", agent=HOSTILE[4]))),
-    Trace(id="s2", turns=(Turn(user="-5", agent="?"), Turn(user="", agent="", status="timeout"), Turn(user="M-1", agent=HOSTILE[5]))),
+    Trace(id="s1", turns=(Turn(user=HOSTILE[0], agent=HOSTILE[1]),
+                          Turn(user=HOSTILE[2], agent=HOSTILE[3]), Turn(user="x", agent=HOSTILE[4]))),
+    Trace(id="s2", turns=(Turn(user="-5", agent="?"), Turn(user="", agent="", status="timeout"),
+                          Turn(user="M-1", agent=HOSTILE[5]))),
     Trace(id="s3", turns=(Turn(user="@all", agent="NA"), Turn(user="007", agent="Größe: 5 €"))),
 ]  # fmt: skip
 GRAPH = mine(LABELLED)
@@ -235,7 +239,8 @@ def digest() -> str:
 
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_equal_input_gives_equal_bytes_in_any_process(seed):
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_exports; print(test_exports.digest())"
+    folder = str(Path(__file__).parent)
+    code = f"import sys; sys.path.insert(0, {folder!r}); import test_exports; print(test_exports.digest())"
     environment = {"PYTHONHASHSEED": seed, "PATH": ""}
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert other.stdout.strip() == digest()

@@ -1,4 +1,4 @@
-"""The page of a run: nothing that anybody said runs, loads or hides there, and the evidence stands where it was said."""
+"""The page of a run: nothing that anybody said runs, loads or hides there, and evidence stands where it was said."""
 
 from __future__ import annotations
 
@@ -69,12 +69,17 @@ def page_of(said: str = HOSTILE, where: str = HOSTILE, label: str = HOSTILE, **m
     traces = [
         Trace(id="s1", greeting=said, source=where, turns=(Turn(user=said, agent=said), Turn(user=said, agent="")))
     ]
-    labelled = [LabelledTrace(id="s1", turns=(LabelledTurn(turn=1, action=label, activity=label),
-                                              LabelledTurn(turn=2, action=label, activity="confirm_completion_pay")))]  # fmt: skip
+    labelled = [
+        LabelledTrace(id="s1", turns=(
+            LabelledTurn(turn=1, action=label, activity=label),
+            LabelledTurn(turn=2, action=label, activity="confirm_completion_pay"))),
+    ]  # fmt: skip
     graph = mine(labelled)
     return mining_report(
-        graph, svg=draw(graph, format="svg"), traces=traces, labelled=labelled, strengths={(label, "confirm_completion_pay"): 1.0},
-        failures=[Failure(id="s2", stage="import", reason="truncated", detail=where)], facts={"input": where, "profile": where}, **more,
+        graph, svg=draw(graph, format="svg"), traces=traces, labelled=labelled,
+        strengths={(label, "confirm_completion_pay"): 1.0},
+        failures=[Failure(id="s2", stage="import", reason="truncated", detail=where)],
+        facts={"input": where, "profile": where}, **more,
     )  # fmt: skip
 
 
@@ -117,7 +122,8 @@ def test_the_policy_lets_our_own_script_run_and_it_finds_what_it_moves():
 
 def test_a_picture_is_let_in_without_what_could_run_or_load():
     svg = (
-        b'<?xml version="1.0"?><!DOCTYPE svg><svg viewBox="0 0 9 9" onload="a()"><script>b()</script><style>@import "c"</style>'
+        b'<?xml version="1.0"?><!DOCTYPE svg><svg viewBox="0 0 9 9" onload="a()">'
+        b'<script>b()</script><style>@import "c"</style>'
         b'<image xlink:href="http://evil.example/d"/><a href="javascript:e()" xlink:title="kept"><text>kept</text></a>'
         b'<image href="http://evil.example/f"></image><foreignObject><p>g</p></foreignObject></svg>'
     )
@@ -154,7 +160,8 @@ def rows(source: str, heading: str) -> list[list[str]]:
 def test_the_figures_and_tables_are_those_of_the_graph():
     steps = ["request_id", "request_confirmation_pay", "confirm_completion_pay"]
     labelled = [
-        LabelledTrace(id=f"s{n}", turns=tuple(LabelledTurn(turn=i, action="give", activity=a) for i, a in enumerate(path, 1)))
+        LabelledTrace(id=f"s{n}", turns=tuple(
+            LabelledTurn(turn=i, action="give", activity=a) for i, a in enumerate(path, 1)))
         for n, path in enumerate([steps, steps[:2], [*steps[:2], "close"]])
     ]  # fmt: skip
     traces = [
@@ -163,7 +170,8 @@ def test_the_figures_and_tables_are_those_of_the_graph():
     graph = mine(labelled)
     source = mining_report(
         graph, svg=draw(graph, format="svg"), traces=traces, labelled=labelled,
-        failures=[Failure(id="s9", stage="import", reason="truncated")], strengths={(steps[1], steps[2]): 0.25}, facts={},
+        failures=[Failure(id="s9", stage="import", reason="truncated")], strengths={(steps[1], steps[2]): 0.25},
+        facts={},
     )  # fmt: skip
     figures = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", source))
     assert figures == {
@@ -190,8 +198,10 @@ def test_the_figures_and_tables_are_those_of_the_graph():
 
 def plan(verdict: str, quotes: tuple[Quote, ...]) -> tuple[Test, TestRun, Verdict]:
     test = Test(
-        id=f"b-{verdict}", kind="boundary", goal=HOSTILE, budget=3, target="node:request_id", boundary=HOSTILE, perturbation="change_of_mind",
-        steps=(Step(text="go", part="route"), Step(text=HOSTILE, part="perturbation")), criteria=(Criterion(id="s1", kind="success", text=HOSTILE),),
+        id=f"b-{verdict}", kind="boundary", goal=HOSTILE, budget=3, target="node:request_id",
+        boundary=HOSTILE, perturbation="change_of_mind",
+        steps=(Step(text="go", part="route"), Step(text=HOSTILE, part="perturbation")),
+        criteria=(Criterion(id="s1", kind="success", text=HOSTILE),),
     )  # fmt: skip
     trace = Trace(
         id="r", turns=(Turn(user="go", agent="Sure & done."), Turn(user=HOSTILE, agent="I did <it> now. Bye."))
@@ -220,14 +230,12 @@ def test_a_mark_covers_the_quote_whatever_stands_around_it():
     assert results.highlighted("one", ["two", ""]) == "one"
 
 
-@pytest.mark.xfail(strict=True, reason="results.highlighted looks the quote up in a folded text of another length")
 def test_a_mark_is_not_shifted_by_letters_that_fold_to_two():
     assert (
         results.highlighted("Stra\u00dfe 5: done now. Bye", ["done now"]) == "Stra\u00dfe 5: <mark>done now</mark>. Bye"
     )
 
 
-@pytest.mark.xfail(strict=True, reason="execute.stands forgives white space, results.highlighted does not")
 def test_a_quote_across_lines_is_marked():
     assert results.highlighted("It is\ndone now.", ["is done"]) == "It <mark>is\ndone</mark> now."
 
@@ -286,7 +294,8 @@ def test_a_large_graph_has_a_page_within_seconds(states, seconds):
     names = [f"request_detail_{i:03d}" for i in range(states)]
     paths = [names, *([names[i], names[i * 7 % states], names[i * 13 % states]] for i in range(states))]
     labelled = [
-        LabelledTrace(id=f"s{n}", turns=tuple(LabelledTurn(turn=i, action="give", activity=a) for i, a in enumerate(path, 1)))
+        LabelledTrace(id=f"s{n}", turns=tuple(
+            LabelledTurn(turn=i, action="give", activity=a) for i, a in enumerate(path, 1)))
         for n, path in enumerate(paths)
     ]  # fmt: skip
     traces = [Trace(id=t.id, turns=tuple(Turn(user="u", agent="word " * 50) for _ in t.turns)) for t in labelled]

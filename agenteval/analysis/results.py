@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,13 +15,14 @@ MARKS = {"pass": "✓ pass", "fail": "✗ fail", "inconclusive": "~ inconclusive
 
 
 def highlighted(said: str, quotes: Sequence[str], most: int = report.REPLY) -> str:
-    """Escaped text with the quoted words marked.
+    """Escaped text with the quoted words marked; like the check of quotes, it forgives white space and case.
 
-    >>> highlighted("Done <b>. Bye", ["done <B>"])
+    >>> highlighted("Done <b>. Bye", ["done  <B>"])
     '<mark>Done &lt;b&gt;</mark>. Bye'
     """
     shown = said[:most]
-    spans = sorted((start, start + len(q)) for q in quotes if q and (start := shown.casefold().find(q.casefold())) >= 0)
+    wanted = [r"\s+".join(map(re.escape, words)) for quote in quotes if (words := quote.split())]
+    spans = sorted(found.span() for pattern in wanted if (found := re.search(pattern, shown, re.IGNORECASE)))
     parts, at = [], 0
     for start, end in spans:
         if start >= at:
