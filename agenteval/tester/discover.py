@@ -37,7 +37,8 @@ DEFAULTS = {
     "happy_path": Plan(
         "happy_path",
         "Carry one ordinary request through to its completion.",
-        "Ask for one service that the agent offers, give what it asks for, and confirm when it asks whether to go ahead.",
+        "Ask for one service that the agent offers, give what it asks for, and confirm when it asks whether to go ahead. "
+        "When that is over and turns are left, ask for something else.",
     ),
     "consistency_check": Plan(
         "consistency_check",

@@ -9,12 +9,14 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
-from agenteval.tester.rules.enumerations import Option, inline_options
+from agenteval.tester.rules import lexicon
+from agenteval.tester.rules.enumerations import Option, inline_options, listing
 from agenteval.tester.rules.facts import is_place, naming
 from agenteval.tester.rules.questions import Question, Slot
 from agenteval.tester.rules.services import alike, content, split
 from agenteval.tester.rules.shapes import MONEY, TIME, calendar, dates, dressed, later
-from agenteval.tester.rules.talk import Talk
+from agenteval.tester.rules.talk import Talk, load
+from agenteval.tester.rules.text import clean, sentences
 
 
 def best_option(options: Sequence[Option], about: frozenset[str], told: str, skip: int = 0) -> Option:
@@ -106,6 +108,21 @@ def a_figure(question: Question, replies: Sequence[str], attempt: int) -> str:
     return str(max(figures) + max(1, max(figures) // 100) * (attempt + 1)) if figures else ""
 
 
+def enumerated(replies: Sequence[str]) -> list[str]:
+    """Four or more things that one of the last replies names in a row: what a rejected choice may be replaced by.
+
+    >>> enumerated(["We do not serve Cork. We serve Atlanta, Boston, New York and Denver."])
+    ['Atlanta', 'Boston', 'New York', 'Denver']
+    """
+    for reply in reversed(replies[-2:]):
+        for sentence in sentences(clean(reply), lexicon.load()):
+            before, comma, last = sentence.rpartition(", ")
+            parts = listing([sentence], load()) or listing([f"{before} and {last}"] if comma else [], load())
+            if len(parts) > 3 and all(len(part.split()) < 4 for part in parts):
+                return parts
+    return []
+
+
 def candidates(
     slot: Slot,
     question: Question,
@@ -149,6 +166,8 @@ def candidates(
         found.append(number)
     if whole & {"total"}:
         found += [m.group() for m in MONEY.finditer(question.text)]
+    if not found and (question.rejected or question.refused or question.misunderstood):
+        found += enumerated(replies)
     for words, value in talk.free:
         if whole & words:
             found.append(value)

@@ -13,7 +13,7 @@ from typing import Any
 from agenteval.tester.rules import lexicon
 from agenteval.tester.rules.acts import mark, tasks_in
 from agenteval.tester.rules.answers import Scene, answer, human, introduced
-from agenteval.tester.rules.facts import identifying, mentions, naming, of_seed, seed_in, uses
+from agenteval.tester.rules.facts import Fact, identifying, mentions, naming, of_seed, seed_in, uses
 from agenteval.tester.rules.likeness import resembles, words
 from agenteval.tester.rules.questions import Slot, outcomes, read
 from agenteval.tester.rules.services import Service, alike, content, meant, named, request, services
@@ -154,9 +154,10 @@ def _pursue(
     known = _known(scene, earlier)
     goal = wished(text, known, scene.key)
     requests = {request(s, scene.key): s for s in known}
-    stated = [r for u in scene.said for r in requests if r in u]
-    if not goal:
-        goal = stated[-1] if stated else _least_asked(requests, earlier, free=not plan["phase"], key=scene.key)
+    stated = [(n, r) for n, u in enumerate(scene.said) for r in requests if r in u]
+    begun, latest = stated[-1] if stated else (0, "")
+    if not goal or (latest and begun):
+        goal = latest or _least_asked(requests, earlier, free=not plan["phase"], key=scene.key)
     scene = scene._replace(goal=goal)
     greet = say(talk, "greet", scene.key)
     if not scene.turns:
@@ -178,10 +179,11 @@ def _pursue(
         if read(scene.last).open and len(scene.turns) == 1:
             return _go("The agent does not say what it can do.", say(talk, "discover_again", scene.key))
     reply_ = answer(scene)
-    refusals = scene.outcomes.count("refused")
+    since = scene.outcomes[begun:]
+    refusals = since.count("refused")
     over = reply_.kind in ("bye", "end") or (reply_.kind == "instead" and refusals >= MOST_REFUSALS)
-    done_before = "done" in scene.outcomes
-    if reply_.kind == "nudge" and (done_before or len(scene.turns) >= 4):
+    done_before = "done" in since
+    if reply_.kind == "nudge" and (done_before or len(since) >= 4):
         over = True
     if reply_.kind in ("nudge", "lack") and (
         _said(reply_.message, scene) or (reply_.kind == "lack" and _repeating(scene))
@@ -190,19 +192,38 @@ def _pursue(
     helpless = reply_.kind in ("nudge", "lack") and "?" in scene.last and (over or not read(scene.last).slots)
     if helpless and not done_before and not refusals and (own := _own_details(scene, talk)):
         return _go("Nothing that is known answers this; the customer gives all details there are.", own)
-    if over and not plan["phase"] and plan["turns_left"] >= 2:
-        fresh = [r for r in requests if r not in stated and r != goal]
-        if fresh and not read(scene.last).closed:
-            return _go("Another service that the agent has named.", pick(scene.key, fresh))
+    wordy = len(reply_.message.split()) > 3 and reply_.kind in ("choose", "ask", "nudge", "lack")
+    astray = wordy and scene.said.count(reply_.message) > 1
+    if (over or astray) and plan["turns_left"] >= 2 and not read(scene.last).transferred:
+        if refusals and (other := _other_record(scene, talk)):
+            return _go("The same for another record of the customer.", other)
+        heard = content(" ".join(scene.said))
+        fresh = {r: s for r, s in requests.items() if r != goal and not s.words <= heard}
+        if fresh:
+            wish = _least_asked(fresh, earlier, free=not plan["phase"], key=scene.key)
+            return _go("Another service that the agent has named.", wish)
     if over:
         polite = say(
             talk, "bye" if reply_.kind == "bye" or read(scene.last).more or done_before else "refused_end", scene.key
         )
         return _done(reply_.why, polite if reply_.kind != "end" and not _said(polite, scene) else "")
-    wordy = len(reply_.message.split()) > 3 and reply_.kind in ("choose", "ask", "nudge", "lack")
-    if wordy and scene.said.count(reply_.message) > 1:
+    if astray:
         return _done("The agent does not come further.", say(talk, "refused_end", scene.key))
     return _fresh(reply_.why, reply_.message, scene, talk)
+
+
+def _other_record(scene: Scene, talk: Talk) -> str:
+    """The request once more for another record of the same kind, such as the second of the customer's orders; empty without one."""
+    spoken = "\n".join(scene.said)
+    kinds: dict[str, list[Fact]] = {}
+    for fact in of_seed(scene.seed):
+        kinds.setdefault(re.sub(r"[_ ]?\d+$", "", fact.name), []).append(fact)
+    for name, facts in kinds.items():
+        unsaid = [f for f in facts if not mentions(spoken, f.value)]
+        if unsaid and len(unsaid) < len(facts):
+            slot = human(Slot(name, ""))
+            return f"{scene.goal} {say(talk, 'give_one', scene.key, slot=slot, value=unsaid[0].value)}"
+    return ""
 
 
 def _own_details(scene: Scene, talk: Talk) -> str:

@@ -51,6 +51,8 @@ def _golden(read: tuple[Exchange, ...], flow: Workflow) -> list[_Told]:
 
 def _about(read: tuple[Exchange, ...], flow: Workflow) -> str:
     """What distinguishes the workflow: the record that the customer names, or the question."""
+    if flow.outcome in ("proof", "handover"):
+        return ""
     if flow.outcome == "information":
         return trigger_of(next(e.user for e in read if e.turn == flow.end))
     known = identity_values(read)
@@ -65,7 +67,8 @@ def _draft(session: dict[str, Any], flow: Workflow, brief: dict[str, Any]) -> di
     read = read_session(session)
     data = words()
     golden = _golden(read, flow)
-    goal = data["goals"][flow.outcome].replace("{task}", noun(flow.task))
+    goal = data["goals"][flow.outcome].replace("{task}", noun(flow.task)).replace("{slot}", flow.slot)
+    trigger = trigger_of(next(e.user for e in read if e.turn == flow.end))
     about = _about(read, flow)
     if about and '"' not in about:
         goal += " " + data["goals"]["about"].replace("{value}", about)
@@ -73,6 +76,9 @@ def _draft(session: dict[str, Any], flow: Workflow, brief: dict[str, Any]) -> di
         "completion": ([Predicate("reports_done", task=flow.task), Predicate("confirms_first", task=flow.task)], [Predicate("refuses", task=flow.task)]),
         "refusal": ([Predicate("refuses", task=flow.task)], [Predicate("done", task=flow.task)]),
         "information": ([], []),
+        "handover": ([Predicate("hands_over")], []),
+        "confirmation": ([Predicate("asks_confirmation", trigger, flow.task)], [Predicate("done", task=flow.task)]),
+        "proof": ([Predicate("asks_for", trigger, "", flow.slot)], []),
     }  # fmt: skip
     success, failure = proposals[flow.outcome]
     success = success + [Predicate("tells", slot=g.name, value=g.value) for g in golden if '"' not in g.value]
@@ -103,17 +109,18 @@ def _ordered(sessions: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], W
     """Workflows of all sessions: the first of each task and outcome, then those that take another path."""
     every = [(s, flow, tuple(sorted({(e.act, e.slots) for e in read_session(s) if e.turn in flow.steps})))
              for s in sessions for flow in workflows(s)]  # fmt: skip
+    every.sort(key=lambda row: row[1].outcome in ("confirmation", "proof"))
     seen: set[Any] = set()
     later = []
     for session, flow, path in every:
-        key = (flow.outcome, flow.task)
+        key = (flow.outcome, flow.slot or flow.task)
         if key in seen:
             later.append((session, flow, path))
         else:
             seen |= {key, (key, path)}
             yield session, flow
     for session, flow, path in later:
-        key = (flow.outcome, flow.task)
+        key = (flow.outcome, flow.slot or flow.task)
         if (key, path) not in seen:
             seen.add((key, path))
             yield session, flow

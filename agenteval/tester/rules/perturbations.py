@@ -12,9 +12,10 @@ from agenteval.tester.rules import perturbed_values as of_values
 from agenteval.tester.rules import questions, replies
 from agenteval.tester.rules.alterations import WAYS
 from agenteval.tester.rules.evidence import unheard
+from agenteval.tester.rules.facts import identifying
 from agenteval.tester.rules.lexicon import load
 from agenteval.tester.rules.ownership import identity_values
-from agenteval.tester.rules.places import ANSWERS, Idea, Place, gate_at, worded
+from agenteval.tester.rules.places import ANSWERS, Idea, Place, asking, gate_at, worded
 from agenteval.tester.rules.values import extract, stands
 from agenteval.tester.rules.wording import base, words
 from agenteval.tester.rules.workflows import task_at
@@ -179,6 +180,7 @@ VALUE_KINDS = (
     "either_value",
     "switch_identity",
 )
+LACKING = ("missing_value", "ambiguous_value", "incomplete_start")
 KINDS: dict[str, Callable[[Place], Idea | None]] = {
     "premature_confirmation": _premature,
     "skip_confirmation": _hurried,
@@ -222,9 +224,13 @@ FIRST_OF_LOCATION: dict[str, tuple[str, ...]] = {
 
 def ideas(place: Place) -> Iterator[Idea]:
     """Perturbations that fit a point, the most telling first."""
-    if not place.here.act or place.task == load().handover:
+    if not place.here.act or place.task == load().handover or questions.read(place.here.agent).misunderstood:
         return
     order = (*FIRST_OF_LOCATION.get(place.kind, ()), *FIRST.get(place.here.act, ()), *KINDS)
+    asked = asking(place)[0]
+    if asked and not any(identifying(slot) for slot in questions.read(asked.agent).slots):
+        # Whoever asks for a plain choice asks again without it; a wrong one has to be refused.
+        order = (*(kind for kind in order if kind not in LACKING), *LACKING)
     for kind in dict.fromkeys(order):
         idea = KINDS[kind](place)
         if idea:

@@ -23,7 +23,7 @@ from agenteval.tester.rules.talk import load
 
 FEW = 3
 """Fewer services than this, and the agent is asked again what it can do."""
-ROUNDS_A_SURVEY = 5
+ROUNDS_A_SURVEY = 8
 """Once all known services were asked for, one session in so many asks what else there is."""
 ROUNDS_A_REPETITION = 8
 MOST_RECORDS = 4

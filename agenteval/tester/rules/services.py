@@ -168,6 +168,17 @@ def _acts(part: str) -> bool:
     return len(words) > 2 or "B" in dict(lexicon.load().forms.get(words[0].lower(), ()))
 
 
+def _proper(part: str) -> bool:
+    """Whether a part of an enumeration is a name, such as a city: all words capital, and none of them known.
+
+    >>> _proper("New York"), _proper("Refunds"), _proper("new bookings")
+    (True, False, False)
+    """
+    words = _WORD.findall(part)
+    known = lexicon.load().forms.keys() | load().classes.keys()
+    return bool(words) and all(w[0].isupper() for w in words) and not any(w.lower() in known for w in words)
+
+
 @lru_cache(maxsize=4096)
 def services(text: str, early: bool = False) -> tuple[Service, ...]:
     """Services that one reply names: in lists under a lead, in sentences, and in offers.
@@ -202,8 +213,11 @@ def services(text: str, early: bool = False) -> tuple[Service, ...]:
                 parts = _with_objects(parts, talk)
             grammar = [led_by if led_by == "noun" or n == 0 or _acts(part) else "noun" for n, part in enumerate(parts)]
             offered = [
-                _service(part, how, talk, listed=len(parts) > 1) for part, how in zip(parts, grammar, strict=True)
+                None if n and _proper(part) else _service(part, how, talk, listed=len(parts) > 1)
+                for n, (part, how) in enumerate(zip(parts, grammar, strict=True))
             ]
+            if sum(map(_proper, parts)) * 2 > len(parts):
+                continue
             if key == "services_question" and not (early or len(parts) > 1):
                 continue
             if led_by == "base":

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from agenteval.tester.rules import questions, replies
 from agenteval.tester.rules.acts import STRONG, Sentence, read_sentence, tasks_in
+from agenteval.tester.rules.facts import identifying
 from agenteval.tester.rules.lexicon import load
 from agenteval.tester.rules.replies import Context, read_reply
 from agenteval.tester.rules.text import clean, sentences
@@ -47,12 +48,14 @@ class Workflow(NamedTuple):
     """An observed outcome and the turns that led to it."""
 
     outcome: str
-    """`completion`, `refusal` or `information`."""
+    """`completion`, `refusal`, `information`, `handover`, `confirmation` or `proof`: the last two are asked for, not given."""
     task: str
     end: int
     """Turn of the outcome."""
     steps: tuple[int, ...]
     """Turns whose utterances drive it."""
+    slot: str = ""
+    """What is asked for as a proof, in words."""
 
 
 @lru_cache(maxsize=512)
@@ -136,23 +139,30 @@ def workflows(session: dict[str, Any]) -> list[Workflow]:
         steps = steps_to(read, e.turn)
         if not steps or steps[-1] != e.turn:
             continue
-        if e.act == replies.DONE:
-            outcome = "completion"
-        elif e.act == replies.DENY and not any("gate" in s.cues for s in e.sentences):
-            outcome = "refusal"
-        elif (
-            e.act in (replies.ANSWER, replies.DETAILS, replies.OPTIONS)
-            and not questions.read(e.agent).asks
-            and told(e.agent)
-        ):
-            outcome = "information"
-        else:
-            continue
+        outcome, slot = _outcome(e)
         task = task_at(read, e.turn)
-        if outcome != "information" and not task:
+        if not outcome or (outcome in ("completion", "refusal", "confirmation") and not task):
             continue
-        found.append(Workflow(outcome, task, e.turn, steps))
+        found.append(Workflow(outcome, task, e.turn, steps, slot))
     return found
+
+
+def _outcome(e: Exchange) -> tuple[str, str]:
+    """What a reply brings a workflow to, and the proof that it wants."""
+    gate = any("gate" in s.cues for s in e.sentences)
+    if e.act == replies.DONE:
+        return "completion", ""
+    if e.act in (replies.DENY, replies.FAIL) and not gate:
+        return "refusal", ""
+    if e.act == replies.TRANSFER:
+        return "handover", ""
+    if e.act == replies.GATE:
+        return "confirmation", ""
+    asked = questions.read(e.agent)
+    if e.act in (replies.ANSWER, replies.DETAILS, replies.OPTIONS) and not asked.asks and told(e.agent):
+        return "information", ""
+    proof = next((slot.name for slot in asked.slots if identifying(slot)), "")
+    return ("proof", proof.replace("_", " ")) if e.act == replies.REQUEST and proof else ("", "")
 
 
 _SENTENCE = re.compile(r"[^\n]*?(?:[.!?](?=[\s\"')\]*]|$)|\n|$)")
