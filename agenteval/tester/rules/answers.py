@@ -34,6 +34,8 @@ class Scene(NamedTuple):
     """Identifiers that belong to the customer, told before this session."""
     curious: bool = False
     """Only wants to know: gives no final yes."""
+    begun: int = 0
+    """Turns before the present request was made."""
     heard: tuple[str, ...] = ()
     """What the agent said in earlier sessions, newest first: choices may be taken from it, identities never."""
 
@@ -126,7 +128,7 @@ def _given(slot: Slot, place: int, question: Question, scene: Scene, talk: Talk)
             ), "choice"
         unsaid = [v for v in known if not mentions(spoken, v)]
         said = [v for v in known if mentions(spoken, v)]
-        if said and not trouble and sum(mentions(u, said[0]) for u in scene.said) < 2:
+        if said and not trouble and sum(mentions(u, said[0]) for u in scene.said[scene.begun :]) < 2:
             return said[0], "bare"
         if said and trouble and mentions(scene.said[-1], said[0]) and said[0] not in scene.said:
             return said[0], "bare"
@@ -301,7 +303,7 @@ def _told(question: Question, scene: Scene, talk: Talk) -> Answer:
     ended = question.closed or question.transferred
     if scene.outcomes[-1:] == ["done"]:
         return Answer("The request is done.", say(talk, "bye" if question.more else "thanks", key), "bye")
-    if scene.asked and not question.asks and (question.items or len(told([scene.last], scene.said)) > 1):
+    if scene.asked and not question.asks and (question.items or told([scene.last], scene.said)):
         return Answer("The agent has answered.", say(talk, "bye", key), "bye")
     if question.refused:
         return Answer("The agent refuses.", say(talk, "refused", key), "instead")

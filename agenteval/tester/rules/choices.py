@@ -116,8 +116,7 @@ def enumerated(replies: Sequence[str]) -> list[str]:
     """
     for reply in reversed(replies[-2:]):
         for sentence in sentences(clean(reply), lexicon.load()):
-            before, comma, last = sentence.rpartition(", ")
-            parts = listing([sentence], load()) or listing([f"{before} and {last}"] if comma else [], load())
+            parts = listing([sentence], load())
             if len(parts) > 3 and all(len(part.split()) < 4 for part in parts):
                 return parts
     return []

@@ -158,7 +158,7 @@ def _pursue(
     begun, latest = stated[-1] if stated else (0, "")
     if not goal or (latest and begun):
         goal = latest or _least_asked(requests, earlier, free=not plan["phase"], key=scene.key)
-    scene = scene._replace(goal=goal)
+    scene = scene._replace(goal=goal, begun=begun)
     greet = say(talk, "greet", scene.key)
     if not scene.turns:
         if not goal:
@@ -296,7 +296,8 @@ def _choices(earlier: Sequence[Mapping[str, Any]], goal: str, seeds: Sequence[Ma
     found: dict[str, str] = {}
     for session in _cut(earlier, goal)[-1:]:
         replies = [session["greeting"], *(t["agent"] for t in session["turns"])]
-        for before, turn in zip(replies, session["turns"], strict=False):
+        begun = next(n for n, text in enumerate(meant(session)) if alike(content(goal), content(text)) > 0.9)
+        for before, turn in list(zip(replies, session["turns"], strict=False))[begun:]:
             slots, after = read(before).slots, read(turn["agent"])
             if (
                 len(slots) <= 1

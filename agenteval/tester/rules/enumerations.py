@@ -55,7 +55,7 @@ def inline_options(sentence: str, talk: Talk) -> list[str]:
         named = [part.strip() for part in parts if part.strip()]
         if len(named) > 1:
             first = _unled(named[0], len(named[1].split())) if len(named[0].split()) > MOST_WORDS else named[0]
-            lead = re.compile(talk.patterns["option_lead"].pattern, re.I)
+            lead = talk.patterns["option_lead"]
             return [n for n in (lead.sub("", n) for n in [first, *named[1:]]) if len(n.split()) <= MOST_WORDS]
     enclosed = re.search(r"\(([^()]{3,120})\)\s*$", body)
     if enclosed and body.count("(") == 1 and re.search(rf"[,/]|{talk.single['or']}", enclosed[1]):
@@ -152,9 +152,14 @@ def listing(spoken: list[str], talk: Talk) -> list[str]:
         pieces = [p.strip(" \"'()") for p in re.split(rf",|;|{talk.patterns['and_words'].pattern}", rest)]
         parts = [talk.patterns["option_tail"].sub("", p) for p in pieces if p]
         if len(parts) > 1 and not (colon or m):
-            parts[0] = _unled(parts[0], len(parts[1].split()))
+            if talk.patterns["refuse_service"].search(rest.lower()):
+                parts = parts[2:]  # What is turned down stands first, and perhaps a clause about the rest.
+            else:
+                length = len(parts[1].split())
+                bare = talk.patterns["option_lead"].sub("", parts[0])
+                parts[0] = bare if bare != parts[0] and len(bare.split()) <= length + 1 else _unled(parts[0], length)
         if parts and all(len(p.split()) <= MOST_WORDS for p in parts):
-            if len(parts) > 1 and (colon or joined):
+            if len(parts) > 1 and (colon or joined) or len(parts) > 3:
                 return parts[:12]
             single = single or (parts if colon else [])
     return single
