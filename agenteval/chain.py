@@ -284,9 +284,10 @@ def open_run(
     elif plan:
         config = {"command": "regression", "plan": content_id([test.model_dump(mode="json") for test in plan])}
     profile = load(settings.profile, profiles, roles=("tester", "judge"))
-    subject = open_subject(settings.subject, seed=settings.seed)
+    subject = open_subject(settings.subject, seed=settings.seed, profile=settings.profile, profiles=profiles)
+    models = model_names(profile, ("tester", "judge")) | ({"subject": subject.model} if subject.model else {})
     config |= {
-        "source": settings.subject, "profile": settings.profile, "models": model_names(profile, ("tester", "judge")),
+        "source": settings.subject, "profile": settings.profile, "models": models,
         "max_input_tokens": profile.tester.max_input_tokens,
         "settings": settings.model_dump(mode="json"),
     }  # fmt: skip

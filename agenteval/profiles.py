@@ -96,8 +96,10 @@ def _filled(value: Any, variables: Mapping[str, str], where: str) -> Any:
     return _VARIABLE.sub(fill, value) or None
 
 
-def load(name: str, file: Path | None = None, *, roles: tuple[Role, ...] = ("tester",)) -> Profile:
-    """The profile of a name, with the environment filled in for the roles that are needed.
+def load(
+    name: str, file: Path | None = None, *, roles: tuple[Role, ...] = ("tester",), optional: tuple[Role, ...] = ()
+) -> Profile:
+    """The profile of a name, with the environment filled in for the roles that are needed and the optional ones it names.
 
     Raises
     ------
@@ -124,7 +126,9 @@ def load(name: str, file: Path | None = None, *, roles: tuple[Role, ...] = ("tes
         raise ProfileError(f"profile {name} names no model for the role {missing[0]}; add `{missing[0]}:` to it")
     variables = environment()
     filled = {
-        k: _filled(v, variables, f"{name}.{k}") for k, v in raw.items() if k in roles or k not in Profile.model_fields
+        k: _filled(v, variables, f"{name}.{k}")
+        for k, v in raw.items()
+        if k in (*roles, *optional) or k not in Profile.model_fields
     }
     filled.setdefault("tester", {"provider": "rules"})
     try:
