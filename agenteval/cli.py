@@ -146,7 +146,11 @@ def _estimate(settings: Any, stages: tuple[str, ...], as_json: bool, tests: int 
     from agenteval.subjects.address import open_subject
 
     open_subject(settings.subject, seed=settings.seed)
-    found = estimate(settings, stages, tests)
+    _expected(estimate(settings, stages, tests), as_json)
+
+
+def _expected(found: dict[str, Any], as_json: bool) -> None:
+    """Print calls and tokens to be expected."""
     show(found, as_json, [
         *(f"{r['role']}: {r['calls']:,} calls, {r['input']:,} tokens in, {r['output']:,} out" for r in found["roles"]),
         f"at most about {found['calls']:,} calls, {found['input']:,} tokens in, {found['output']:,} out (estimated); nothing was asked",
@@ -356,15 +360,49 @@ def all_stages(
 
 
 @app.command()
-def audit(out: Out, as_json: Json = False) -> None:
-    """Score a finished run on one of our scripted subjects by its privileged log, which the tester never saw."""
-    from agenteval.commands.audit import audit_run
+def audit(
+    out: Out,
+    auditor: Annotated[
+        str | None,
+        typer.Option(
+            help="exact (scripted agents, by their log) or model; left out: exact for a scripted agent under the offline profile."
+        ),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Profile that names the auditor's model; left out: that of the run.")
+    ] = None,
+    profiles: Profiles = None,
+    dossier: Annotated[
+        Path | None,
+        typer.Option(help="What the model auditor reads about the agent (YAML: schema, policy, sources, inventory)."),
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    max_concurrency: Concurrency = 4,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    max_minutes: MaxMinutes = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin a model's audit again.")] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Score a finished run by what the tester never saw; the records stay in privileged/, the report gets the numbers."""
+    from agenteval.commands.audit import audit_run, estimate_run
 
-    found = audit_run(out)
+    chosen: dict[str, Any] = {
+        "auditor": auditor, "profile": profile, "profiles": profiles, "dossier": dossier, "fresh": fresh,
+    }  # fmt: skip
+    if dry_run:
+        return _expected(estimate_run(out, **chosen), as_json)
+    with Bar() as bar:
+        found = audit_run(
+            out, **chosen, store=store, budget=_budget(max_calls, max_tokens, max_cost, max_minutes),
+            concurrency=max_concurrency, progress=bar.update, tell=bar.tell,
+        )  # fmt: skip
     lines = [
         f"{kind}: {facts({k: rate(v) for k, v in rates.items() if v is not None})}" for kind, rates in found.items()
     ]
-    show(found, as_json, lines)
+    show(found, as_json, [*lines, f"report: {out / 'report.html'}"])
 
 
 @app.command()

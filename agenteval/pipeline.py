@@ -61,14 +61,22 @@ class Purse:
     """
 
     def __init__(
-        self, run: Run, profile: Profile, *, store: Path = STORE, budget: Budget = Budget(), concurrency: int = 4
+        self,
+        run: Run,
+        profile: Profile,
+        *,
+        store: Path = STORE,
+        budget: Budget = Budget(),
+        concurrency: int = 4,
+        log: str = "calls",
     ):
+        self.log = log  # where each call leaves a line: those of an auditor are privileged
         self.run = run
         self.profile = profile
         self.store = store
         self.budget = budget
         self.concurrency = concurrency
-        self.ledger = _ledger(run, profile)
+        self.ledger = _ledger(run, profile, log)
         self.limiters: dict[str, Limiter] = {}
         self.bare: dict[str, Model] = {}
         self._stores: list[CallStore] = []
@@ -85,7 +93,7 @@ class Purse:
         """The wrapped model of a role."""
         spec = getattr(self.profile, role)
         wrapped, self.bare[role] = build(
-            spec, store=self._store, ledger=self.ledger, budget=self.budget, write=lambda line: self.run.append_raw("calls", line),
+            spec, store=self._store, ledger=self.ledger, budget=self.budget, write=lambda line: self.run.append_raw(self.log, line),
             limiters=self.limiters, concurrency=self.concurrency, negotiated=self.run.manifest.get("negotiated", {}).get(role),
         )  # fmt: skip
         return wrapped
@@ -99,12 +107,12 @@ class Purse:
         return {"calls": self.ledger.calls, "usage": self.ledger.usage.model_dump(), "cost": self.ledger.cost}
 
 
-def _ledger(run: Run, profile: Profile) -> Ledger:
+def _ledger(run: Run, profile: Profile, log: str) -> Ledger:
     """What earlier sessions of this run spent."""
-    prices = {s.model: s.price for s in (profile.tester, profile.judge) if s is not None}
+    prices = {s.model: s.price for s in (profile.tester, profile.judge, profile.auditor) if s is not None}
     calls, usage, cost = 0, Usage(), 0.0
     known = True
-    for line in run.lines("calls"):
+    for line in run.lines(log):
         if line["usage"] is not None and not line["stored"]:
             one = Usage.model_validate(line["usage"])
             calls, usage = calls + 1, usage + one
@@ -158,7 +166,7 @@ def write_report(run: Run) -> None:
     Times and money stand in the manifest only: after an interruption they may differ, and the page may not.
     """
     from agenteval.analysis.report import mining_report
-    from agenteval.analysis.results import cost_section, tests_section
+    from agenteval.analysis.results import audit_section, cost_section, tests_section
 
     picture = run.path / "exports" / "graph.svg"
     drawn = run.closed("graph")
@@ -168,6 +176,8 @@ def write_report(run: Run) -> None:
     sections = (
         [tests_section(tests, run.read("runs", TestRun), run.read("verdicts", Verdict), failures)] if tests else []
     )
+    if run.manifest.get("audit"):
+        sections.insert(0, audit_section(run.manifest["audit"]))
     config = run.manifest["config"]
     facts = {
         "input": config["source"], "profile": config["profile"], **dict(sorted(config["models"].items())),

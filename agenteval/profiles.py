@@ -123,7 +123,7 @@ def load(
         raise ProfileError(f"profile {name}: expected roles, found {raw!r}")
     missing = [role for role in roles if role not in raw]
     if missing:
-        raise ProfileError(f"profile {name} names no model for the role {missing[0]}; add `{missing[0]}:` to it")
+        raise ProfileError(f"profile {name} names no model for the role {missing[0]}; add `{missing[0]}:` to it, or name another profile")
     variables = environment()
     filled = {
         k: _filled(v, variables, f"{name}.{k}")

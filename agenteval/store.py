@@ -88,6 +88,10 @@ _UNNAMED = re.compile(r"\.(?:manifest\.json|report\.html)\.\d+")
 """Files that were being written: a killed process may leave one without its name."""
 
 
+AUDITED = ("privileged/audit", "privileged/audit-model", "privileged/audit-pairs", "privileged/audit-failures")
+"""What auditors write about one plan and its runs."""
+
+
 def _empty(folder: Path) -> bool:
     return all(_UNNAMED.fullmatch(item.name) for item in folder.iterdir())
 
@@ -239,10 +243,11 @@ class Run:
         for part in ("visible", "privileged", "exports"):
             if (self.path / part).is_dir():
                 shutil.copytree(self.path / part, out / part, dirs_exist_ok=True)
-        for name in ("plan", "runs", "verdicts"):
+        for name in ("plan", "runs", "verdicts", *AUDITED):
             copied.file(name).unlink(missing_ok=True)
         kept = {stage: self._manifest["stages"][stage] for stage in stages}
-        copied.save_manifest(**{**self._manifest, "config": config, "stages": kept})
+        manifest = {key: value for key, value in self._manifest.items() if key not in ("audit", "auditor")}
+        copied.save_manifest(**{**manifest, "config": config, "stages": kept})
         return copied
 
     # ---- records

@@ -48,6 +48,59 @@ def verdict_table(verdicts: Sequence[Verdict], tests: Mapping[str, Test], failur
     return report.table(["tests", *columns], rows)
 
 
+AUDITED = {
+    "functional": (
+        "generated", "delivered", "errors", "valid", "validity as generated", "validity as delivered", "coverage", "FAR", "sensitivity",
+        "accuracy_all", "accuracy_conclusive", "inconclusive",
+    ),
+    "boundary": (
+        "generated", "delivered", "errors", "valid", "validity as generated", "validity as delivered", "distinct", "duplicate rate",
+        "distinct as proposed", "duplicate rate as proposed", "failed comparisons", "FAR", "sensitivity", "accuracy_all",
+        "accuracy_conclusive", "inconclusive",
+    ),
+}  # fmt: skip
+"""Figures of an audit in the order in which they are shown."""
+
+
+def audit_section(audited: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the auditors found, in numbers and closed codes: nothing that they read or wrote is shown.
+
+    Parameters
+    ----------
+    audited
+        `exact` and `model` to their figures by kind of test, and `agreement` where there are both.
+    """
+    parts = ["<h2>Audit</h2>"]
+    auditors = [name for name in ("exact", "model") if name in audited]
+    names = {name: f"{name}: {audited[name]['model']}" if "model" in audited[name] else name for name in auditors}
+    for kind, figures in AUDITED.items():
+        shown = [f for f in figures if any(f in audited[name][kind] for name in auditors)]
+        parts.append(
+            report.table(
+                [f"{kind} tests", *(report.text(names[name]) for name in auditors)],
+                [[report.text(f), *(_figure(audited[name][kind].get(f)) for name in auditors)] for f in shown],
+            )
+        )
+    reasons = [
+        [kind, report.text(reason), *(str(audited[name][kind]["rejected"].get(reason, 0)) for name in auditors)]
+        for kind in AUDITED
+        for reason in sorted({r for name in auditors for r in audited[name][kind]["rejected"]})
+    ]
+    if reasons:
+        parts.append(report.table(["tests", "rejected as", *(report.text(names[name]) for name in auditors)], reasons))
+    if any(audited[name].get("warning") for name in auditors):
+        parts.append(f"<p>{report.text(next(w for name in auditors if (w := audited[name].get('warning'))))}</p>")
+    if "agreement" in audited:
+        rows = [[report.text(k.replace("_", " ")), _figure(v)] for k, v in audited["agreement"].items()]
+        parts.append(report.table(["agreement of model and exact auditor", "value"], rows))
+    return "".join(parts)
+
+
+def _figure(value: Any) -> str:
+    """A count or a rate; a dash where there was nothing to count."""
+    return "\u2013" if value is None else f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
+
+
 def cost_section(calls: Iterable[Mapping[str, Any]]) -> str:
     """Calls and tokens of each role; a call that an interruption made twice counts once, so that the page stays the same; a failed one counts nothing."""
     once = {(c["id"], c["repetition"], c["attempt"]): c for c in calls if c["usage"] is not None}

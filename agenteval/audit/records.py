@@ -54,5 +54,22 @@ class Audit(Record):
     """What a valid boundary test stresses."""
     cluster: int = -1
     """Tests of one number stress the same boundary; -1 where there is no card."""
+    proposed: int = -1
+    """The same by the paper's variant, in which a model groups all cards in one call; -1 where it was not asked."""
     outcomes: dict[str, Outcome] = {}
     """Outcome of each repetition of a valid test's run, by its number."""
+    reasons: dict[str, str] = {}
+    """A model auditor's reasons for further decisions: `coverage`, and the outcome of each repetition by its number."""
+
+
+class Pair(Record):
+    """What a model auditor says about the cards of two tests."""
+
+    id: str
+    """Both tests, the lesser id first: `<test> <test>`."""
+    decision: Literal["same", "different", "uncertain"]
+    why: str = ""
+
+    @property
+    def tests(self) -> frozenset[str]:
+        return frozenset(self.id.split(" "))
