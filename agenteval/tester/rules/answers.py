@@ -141,7 +141,7 @@ def _given(slot: Slot, place: int, question: Question, scene: Scene, talk: Talk)
         if again and shown and not _personal(slot):
             return shown[0], "choice"
         return ("", "only") if said else ("", "lack")
-    if not known and talk.patterns["who"].search(low):
+    if not known and not question.options and talk.patterns["who"].search(low):
         known = values(Slot("name", ""), facts_of(scene), talk)
     known += [v for v in values(slot, told(scene.heard, known), talk) if v not in known]
     fresh = [v for v in known if not mentions(spoken, v)]
@@ -283,8 +283,9 @@ def _demanded(question: Question, scene: Scene, talk: Talk) -> Answer | None:
         return _option(question, scene, talk, services)
     if question.offer:
         return _offered(question, scene, talk, key)
-    if (question.rejected or question.misunderstood) and (again := _repeated(question, scene, talk)):
-        return again
+    if (question.rejected or question.misunderstood) and not question.more:
+        if again := _repeated(question, scene, talk):
+            return again
     if question.yes_no and scene.goal and not scene.asked and not question.rejected:
         return Answer("The agent wants to know what it is about.", scene.goal, "goal")
     about = talk.patterns["about_what"].search(question.yes_no.lower())

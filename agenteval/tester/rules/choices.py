@@ -139,13 +139,18 @@ def candidates(
     found: list[str] = []
     found += inline_options(slot.wish, talk) if len(question.slots) > 1 and not question.options else []
     owner = next((s for s in question.slots if not s.name.startswith("number_of")), slot)
-    if question.options and slot == owner:
+    dated = whole & talk.words["date_slots"] and not is_place(parts)
+    daily = [o for o in question.options if dates(o.text) or talk.patterns["day_words"].search(o.text.lower())]
+    if question.options and slot == owner and (daily or not dated):
         ranked = sorted(question.options, key=lambda o: -round(alike(content(o.text), about), 2))
         found += [label(o, talk) for o in ranked]
     if talk.patterns["changes"].search(slot.wish.lower()) and not found:
         found.append(talk.single["change_default"])
-    if whole & talk.words["date_slots"] and not found and not is_place(parts):
-        found += [a_date(slot, question, replies, said, n, place, talk) for n in range(attempt + 1)][::-1]
+    if dated and not found:
+        days = [a_date(slot, question, replies, said, n, place, talk) for n in range(attempt + 2)]
+        # Whoever asks for dates wants a beginning and an end.
+        both = slot.name.split("_")[-1] == talk.single["dates"]
+        found += [f"{days[0]} {talk.single['until']} {days[1]}"] if both else days[-2::-1]
     elif whole & talk.words["time_slots"] and not found:
         found += [m.group() for m in TIME.finditer(question.text)]
     if not found and (m := talk.patterns["examples"].search(question.text.lower())):

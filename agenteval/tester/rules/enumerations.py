@@ -76,6 +76,8 @@ def inline_options(sentence: str, talk: Talk) -> list[str]:
         last = last[opener.end() :].strip() or last
     lead = talk.patterns["option_lead"]
     names = [lead.sub("", re.sub(r"^(?:\W+)|(?:\W+)$", "", p)) for p in [*re.split(r",|/", left), last]]
+    if any(talk.patterns["wh"].search(n.lower()) for n in names):
+        return []  # "Until what date, or for how many nights?" is two ways to ask for one thing.
     return [n for n in names if n and len(n.split()) <= MOST_WORDS and not talk.patterns["or_vague"].search(n.lower())]
 
 

@@ -167,6 +167,9 @@ class _Draft:
         self.chosen = self.chosen or bool(self.items) and self.has("chooses", plain)
         if wh and self.items and self.has("which", plain) and not self.asked_yes:
             self.marks.pop("gate", None)
+        if question and self.proposed(plain):
+            self.marks["gate"] = True
+            return
         names = [n for n in named(plain, self.talk, self.lexicon) if len(n) > 1]
         alternatives = inline_options(spoken, self.talk) if question or ":" in plain else []
         if alternatives and self.has("goes_on", alternatives[0].lower()):
@@ -181,6 +184,12 @@ class _Draft:
             self.slots.append(Slot("", wish))
         elif question:
             self.marks["yes_no"] = spoken
+
+    def proposed(self, plain: str) -> bool:
+        """Whether a question puts a whole action to the customer: "Just checking: cancel the stay from May 4 to May 9?" """
+        _, colon, action = plain.partition(": ")
+        first = dict(self.lexicon.forms.get(action.partition(" ")[0], ()))
+        return bool(colon) and "B" in first and self.talk.single["or"] not in action and not self.has("wh", action)
 
     def merged(self) -> None:
         """ "Which order is it about? Its number, please?": one detail, the number of the order."""
@@ -237,7 +246,8 @@ class _Draft:
         """What there is to choose from."""
         gate = bool(self.marks.get("gate"))
         if self.items and not self.form() and not gate:
-            asking = not self.slots and any(s.plain.endswith("?") for s in self.read)
+            named = [slot for slot in self.slots if not self.has("who", slot.wish.lower())]
+            asking = not named and any(s.plain.endswith("?") for s in self.read)
             if self.chosen or self.marks.get("open") or asking or self.has("lists_services", self.lead.lower()):
                 keyed = [o for o in self.items if o.key]
                 return keyed or ([] if all(PAIR.match(o.text) for o in self.items) else self.items)

@@ -117,6 +117,8 @@ def _service(phrase: str, led_by: str, talk: Talk, *, listed: bool = False) -> S
         return None
     if talk.patterns["pronoun_object"].search(text.lower()):
         return None
+    if first in talk.words["choosing"] or first in lexicon.load().words["slot_prepositions"]:
+        return None
     if first in talk.words["service_stop"] and led_by != "item" and not (listed and len(words) > 2):
         return None
     if words[0][:1].isupper() and not words[0].isupper():
