@@ -283,9 +283,9 @@ def _demanded(question: Question, scene: Scene, talk: Talk) -> Answer | None:
         return _option(question, scene, talk, services)
     if question.offer:
         return _offered(question, scene, talk, key)
-    if (question.rejected or question.misunderstood) and not question.more:
-        if again := _repeated(question, scene, talk):
-            return again
+    unheard = (question.rejected or question.misunderstood) and not question.more
+    if unheard and (again := _repeated(question, scene, talk)):
+        return again
     if question.yes_no and scene.goal and not scene.asked and not question.rejected:
         return Answer("The agent wants to know what it is about.", scene.goal, "goal")
     about = talk.patterns["about_what"].search(question.yes_no.lower())
