@@ -236,7 +236,8 @@ def _merge_dates(s: Talk, task: Task, put: Any) -> None:
         for d in r["dates"]
         if d.raw not in births
         and task.asked not in ("passengers", "dob", "passenger_new")
-        and not (d.value and d.value < "2015")
+        # Long ago is a birth, unless a day of travel was asked for.
+        and not (d.value and d.value < "2015" and task.asked not in ("date", "return_date"))
     ]
     good = [d.value for d in days if d.value]
     if r["shift"] and not days and task.name == "status":
