@@ -193,7 +193,7 @@ def _compared(pairs: Sequence[tuple[str, str]], cards: Mapping[str, Card], model
     asked = {f"p{n}": pair for n, pair in enumerate(pairs, 1)}
     reply = same_boundary.compare(
         model, cards={names[test]: _shown(cards[test]) for test in names},
-        pairs={id: (names[a], names[b]) for id, (a, b) in asked.items()}, seed=derive_seed(seed, "same_boundary"),
+        pairs={id: tuple(sorted((names[a], names[b]))) for id, (a, b) in asked.items()}, seed=derive_seed(seed, "same_boundary"),
     )  # fmt: skip
     return [Pair(id=pair_id(*asked[c.pair]), decision=c.decision, why=c.why) for c in reply]
 
