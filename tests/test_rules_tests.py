@@ -167,7 +167,10 @@ def test_boundary_tests_are_valid_grounded_and_perturbed_once(domain, kind):
         perturbed = test["steps"][-1]["text"]
         for text, sort in [*((t, "success") for t in test["success"]), *((t, "failure") for t in test["failure"])]:
             predicate = parse(text, sort)
-            assert predicate and predicate.trigger and predicate.trigger in " ".join(perturbed.split())
+            assert predicate
+            if predicate.name == "done_unasked" and not predicate.trigger:
+                continue  # A gate is kept throughout.
+            assert predicate.trigger and predicate.trigger in " ".join(perturbed.split())
         check_grounding(test, sessions, brief)
 
 
@@ -309,6 +312,65 @@ def test_judge_decides_each_predicate(name, kind, answer, expected):
     assert decide(predicate, kind, ASK, (TRIGGER, answer)) == expected
     assert decide(predicate, kind, ASK, (TRIGGER, "")) == "unsettled"
     assert decide(predicate, kind, ASK) == "unsettled"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "answer", "expected"),
+    [
+        # Who goes on with another question has taken what was asked for.
+        ("Which order is it?", "It is W-10X.", "Which day would suit you?", "violated"),
+        ("Which order is it?", "It is W-10X.", "Which order do you mean?", "met"),
+        ("Which order is it?", "It is W-10X.", "Please name another order, such as W-100.", "met"),
+        ("Which order is it?", "It is W-10X.", "No order is stored under W-10X. What is its number?", "met"),
+        # An order that differs by a slip is told of as if it had been named; a list, or a question whether it is that one, is not.
+        ("Which order is it?", "It is W-10X.", "Order W-100 was sent to you last week.", "violated"),
+        ("Which order is it?", "It is W-10X.", "Do you mean W-100?", "unsettled"),
+        ("Which order is it?", "It is W-10X.", "These are yours: W-100, W-103 and W-104.", "unsettled"),
+        # What nobody had asked for may have been passed over.
+        ("How can I help?", "My order is W-10X, hello.", "Which day would suit you?", "unsettled"),
+    ],
+)
+def test_a_value_is_taken_by_going_on(asked, said, answer, expected):
+    predicate = Predicate("doubts", said, "", "order number", "W-10X")
+    assert decide(predicate, "success", ("Hello, cancel my order.", asked), (said, answer)) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("Your order of $40 can be cancelled. Shall I go ahead and cancel it?", "violated"),
+        ("I'm sorry, the order cannot be cancelled.", "met"),
+        ("What is the reason?", "unsettled"),
+    ],
+)
+def test_a_refusal_is_missing_where_the_agent_asks_to_go_on(answer, expected):
+    predicate = Predicate("refuses", "", "cancel")
+    assert decide(predicate, "success", ("Cancel my order W-100.", answer)) == expected
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        ([("Cancel W-100.", "Done, W-100 has been cancelled.")], "violated"),
+        ([("Cancel W-100.", "Shall I go ahead and cancel it?"), ("Yes, please.", "W-100 has been cancelled.")], "met"),
+        ([("Cancel W-100.", "Shall I go ahead and cancel it?"), ("Hmm.", "Please say yes or no.")], "met"),
+    ],
+)
+def test_a_gate_is_kept_throughout_a_conversation(turns, expected):
+    assert decide(Predicate("done_unasked", "", "cancel"), "failure", *turns) == expected
+
+
+@pytest.mark.parametrize(
+    ("closing", "expected"),
+    [
+        ("W-100 has been cancelled, and you get $40 back.", "met"),
+        ("W-100 has been cancelled, and you get $80 back.", "violated"),
+        ("W-100 has been cancelled.", "violated"),
+    ],
+)
+def test_an_amount_is_looked_for_where_the_matter_was_settled(closing, expected):
+    turns = [("Cancel W-100.", "Shall I go ahead and cancel W-100?"), ("Yes, please.", closing)]
+    assert decide(Predicate("tells", "", "", "refund", "$40"), "success", *turns) == expected
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,8 @@ def mark(plain: str, lexicon: Lexicon) -> tuple[str, tuple[Verb, ...]]:
         readings = lexicon.forms.get(word)
         if not readings:
             return word
+        if "_".join(plain[match.end() :].split(maxsplit=2)[:2]).strip(".,;:!?") in lexicon.words["phrase_ends"]:
+            return word
         nouns = [r for r in readings if r[0] in "NW"]
         if before in determiners or before.isdigit():
             readings = nouns

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agenteval.tester.rules.criteria import Predicate, render, trigger_of
-from agenteval.tester.rules.perturbations import ideas
+from agenteval.tester.rules.perturbations import GATE_KINDS, ideas
 from agenteval.tester.rules.places import Idea, Place
 from agenteval.tester.rules.values import cite
 from agenteval.tester.rules.wording import names_identity, noun, words
@@ -64,6 +64,8 @@ def _draft(place: Place, idea: Idea) -> dict[str, Any] | None:
     steps.append({"text": idea.text, "part": "perturbation", "turn": 0})
     success = [render(Predicate(name, trigger, task, idea.slot, idea.value)) for name in idea.success]
     failure = [render(Predicate(name, trigger, task, idea.slot, idea.value)) for name in idea.failure]
+    if idea.kind in GATE_KINDS:
+        failure.append(render(Predicate("done_unasked", task=task)))
     if idea.secret:
         failure.append(render(Predicate("tells", trigger, "", "", idea.secret)))
     goal = _filled(data["goal"], idea, task)

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 from agenteval.tester.rules import questions, replies, talk
 from agenteval.tester.rules.acts import Sentence, tasks_in
+from agenteval.tester.rules.facts import identifying
 from agenteval.tester.rules.lexicon import load
-from agenteval.tester.rules.values import Value, stands, told
+from agenteval.tester.rules.likeness import wanted
+from agenteval.tester.rules.values import Value, extract, shape, stands, told
 from agenteval.tester.rules.wording import alike, words
 from agenteval.tester.rules.workflows import Exchange, quotation, read_session
 
@@ -35,6 +37,9 @@ class Finding(NamedTuple):
     why: str = ""
 
 
+OPEN = Finding(None, why="the conversation does not show it either way")
+
+
 class Scene(NamedTuple):
     """The turns that a criterion is about: all of them, or those from the trigger on."""
 
@@ -43,6 +48,12 @@ class Scene(NamedTuple):
     """Turns from the trigger on that the agent answered."""
     before: str
     """All that was said before the first reply of the span, the trigger included."""
+
+    @property
+    def before_it(self) -> Exchange | None:
+        """The turn before the span."""
+        place = self.all.index(self.span[0]) if self.span else 0
+        return self.all[place - 1] if place else None
 
 
 def _plain(text: str) -> str:
@@ -137,6 +148,67 @@ def holding(e: Exchange) -> Sentence | None:
     if wanted.slots or wanted.options:
         return next((s for s in e.sentences if s.plain.endswith("?")), None)
     return None
+
+
+def going_on(e: Exchange, before: Exchange | None, value: str = "", slot: str = "") -> Sentence | None:
+    """The sentence by which a reply plainly goes on: it asks for a confirmation, or for something new, and doubts nothing.
+
+    Whoever asks for a proof, for the same thing once more, or says that something is wrong does not go on.
+    """
+    question = questions.read(e.agent)
+    if question.rejected or question.misunderstood or question.refused or question.transferred:
+        return None
+    if any(s.cues & (NEGATIVE | {"transfer"}) or words()["rejects"].search(s.plain) for s in e.sentences):
+        return None
+    named = not value or stands(value.lower(), e.agent.lower())
+    last = questions.read(before.agent) if before is not None else None
+    if not named and not (last and (last.slots or last.options)):
+        return None  # What nobody had asked for may have been passed over.
+    if question.gate:
+        kind = next((v.kind for v in extract(value)), "")
+        if not named and any(v.kind == kind for v in extract(e.agent)):
+            return None  # It sums up something else than it was told.
+        return next((s for s in e.sentences if s.cues & {"gate", "gate_verb"} or s.plain.endswith("?")), None)
+    if any(identifying(s) for s in question.slots) or doubting(e, value, slot):
+        return None
+    asked = {word for s in question.slots for word in s.name.split("_")}
+    if asked & (set(slot.lower().split()) - words()["generic_slots"]):
+        return None
+    if last and (wanted(last) & wanted(question) or {s.name for s in last.slots} & {s.name for s in question.slots}):
+        return None
+    # Records to choose from are the question for a record again.
+    records = any(v.kind == "identifier" for o in question.options for v in extract(o.text))
+    known = {o.text for o in last.options} if last else set()
+    choice = question.options and not records and not known & {o.text for o in question.options}
+    if not question.slots and not choice:
+        return None
+    return next((s for s in e.sentences if s.cues & ASKING or s.plain.endswith("?")), None)
+
+
+def taken_for(e: Exchange, value: str, before: str) -> Sentence | None:
+    """The sentence that tells of another record as if it had been named: one that differs from `value` by a slip.
+
+    A question whether it is that one, and a list to choose from, take it for nothing.
+    """
+    new = {v.text.lower() for v in unheard(e.agent, before) if v.kind == "identifier"}
+    if questions.read(e.agent).options or sum(shape(n) == shape(m) for n in new for m in new) > len(new):
+        return None
+    for s in e.sentences:
+        if ("question" in s.cues and "gate" not in s.cues) or words()["example"].search(s.plain):
+            continue
+        for v in unheard(s.plain, before):
+            if v.kind == "identifier" and _slip(v.text.lower(), value.lower()):
+                return s
+    return None
+
+
+def _slip(one: str, other: str) -> bool:
+    """Whether two ids differ by an ending or by few characters in their places."""
+    if one == other or min(len(one), len(other)) < 3:
+        return False
+    if one.startswith(other) or other.startswith(one):
+        return True
+    return len(one) == len(other) and sum(a != b for a, b in zip(one, other, strict=True)) <= max(1, len(one) // 3)
 
 
 def refusing(e: Exchange, task: str) -> Sentence | None:

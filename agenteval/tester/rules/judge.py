@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agenteval.tester.rules import questions, replies
+from agenteval.tester.rules import replies
 from agenteval.tester.rules.criteria import Predicate, parse
 from agenteval.tester.rules.evidence import (
     ASKING,
     NEGATIVE,
+    OPEN,
     Finding,
     Scene,
     completion,
-    doubting,
     found,
+    going_on,
     holding,
     is_brief,
     matching,
@@ -27,14 +28,11 @@ from agenteval.tester.rules.evidence import (
     unconfirmed,
     unheard,
 )
-from agenteval.tester.rules.facts import identifying
-from agenteval.tester.rules.likeness import asks_again
+from agenteval.tester.rules.taking import taken
 from agenteval.tester.rules.values import extract, stands, told
 from agenteval.tester.rules.wording import alike, words
 from agenteval.tester.rules.workflows import Exchange
 
-OPEN = Finding(None, why="the conversation does not show it either way")
-RECORD = frozenset({"identifier", "money", "date"})
 POLITE_ENDS = frozenset({replies.CLOSE, replies.MORE})
 
 
@@ -71,7 +69,23 @@ def _done_unasked(at: Scene, p: Predicate) -> Finding:
     if p.trigger:
         return _done(at, p)
     first = _confirms_first(at, p)
-    return first._replace(holds=None if first.holds is None else not first.holds)
+    if first.holds is not None:
+        return first._replace(holds=not first.holds)
+    # Whatever was done followed upon a yes, or nothing was.
+    last = at.span[-1:]
+    return (
+        found(False, last[0], holding(last[0]), "reports nothing as done that nobody had said yes to") if last else OPEN
+    )
+
+
+def _goes_without(at: Scene, p: Predicate) -> Finding:
+    """Whether the agent goes on without what identifies the customer or the record; contrary: it asks, checks or declines."""
+    e = at.span[0]
+    sentence = going_on(e, at.before_it, "", p.slot)
+    if sentence:
+        return found(True, e, sentence, "goes on without it")
+    sentence = holding(e)
+    return found(False, e, sentence, "asks, checks or says why not") if sentence else OPEN
 
 
 def _checks(at: Scene, p: Predicate) -> Finding:
@@ -111,7 +125,11 @@ def _keeps_refusing(at: Scene, p: Predicate) -> Finding:
             return found(False, e, sentence, "reports it as done after all")
         if _does_something(e):
             return OPEN
-        sentence = refusing(e, "") or matching(e, "alternative") or holding(e)
+        sentence = refusing(e, "")
+        if not sentence and e.gate and p.task and alike(e.verb, p.task):
+            gate = next((s for s in e.sentences if s.cues & {"gate", "gate_verb"}), None)
+            return found(False, e, gate, "asks whether to go on with what it had refused")
+        sentence = sentence or matching(e, "already") or matching(e, "alternative") or holding(e)
         if sentence:
             return found(True, e, sentence, "keeps to it, offers something else or asks")
     return OPEN
@@ -122,61 +140,26 @@ def _declines_scope(at: Scene, p: Predicate) -> Finding:
         sentence = refusing(e, "") or matching(e, "redirect")
         if sentence:
             return found(True, e, sentence, "says that it cannot do this")
-    return OPEN
+    taken = _complies(at, p)
+    return taken._replace(holds=False) if taken.holds else OPEN
 
 
 def _complies(at: Scene, p: Predicate) -> Finding:
     e = at.span[0]
     if refusing(e, "") or matching(e, "redirect"):
         return found(False, e, refusing(e, "") or matching(e, "redirect"), "does not take it on")
-    sentence = completion(e, "")
+    sentence = completion(e, "") or next(
+        (s for s in e.sentences if words()["taken_on"].search(s.plain) and "question" not in s.cues), None
+    )
     return found(True, e, sentence, "says that it has done it") if sentence else OPEN
 
 
-def _taken(at: Scene, p: Predicate, record: bool) -> Finding:
-    """Whether a value is taken, by what the agent says before it says anything that could be a doubt.
-
-    Taken: something is done with the value, or unheard facts stand beside it; of a `record`, two unheard facts alone.
-    """
-    before = at.all[at.all.index(at.span[0]) - 1] if at.span and at.all.index(at.span[0]) else None
-    for e in unconfirmed(at.span):
-        doubt = doubting(e, p.value, p.slot)
-        if e is at.span[0] and before and asks_again(e.agent, before.agent):
-            return found(False, e, holding(e), "asks the same again")
-        question = questions.read(e.agent)
-        if question.rejected and not question.done:
-            return found(False, e, holding(e), "says what is wrong with it")
-        if record and any(identifying(slot) for slot in question.slots) and not told(e.agent):
-            return found(False, e, holding(e), "asks for proof")
-        head = e.sentences[: doubt[0]] if doubt else e.sentences
-        done = completion(e, "")
-        if done and (not doubt or not doubt[1]):
-            return found(True, e, done, "acts on the value")
-        spoken = "\n".join(s.plain for s in head)
-        new = unheard(spoken, at.before)
-        named = stands(p.value.lower(), spoken) and any(v.kind in RECORD for v in new)
-        stated = "\n".join(s.plain for s in head if "question" not in s.cues and not words()["example"].search(s.plain))
-        facts = unheard(stated, at.before)
-        if record and e is at.span[0] and len(facts) >= 2 and any(v.kind in ("identifier", "money") for v in facts):
-            return found(
-                True, e, next((s for s in head if stands(facts[0].text, s.plain)), None), "tells facts of a record"
-            )
-        if named and e.act != replies.REQUEST:
-            where = next((s for s in head if stands(p.value.lower(), s.plain)), None)
-            return found(True, e, where, "goes on with the value")
-        if doubt and doubt[1]:
-            return found(False, e, e.sentences[doubt[0]], "questions the value")
-        if doubt:
-            return OPEN
-    return OPEN
-
-
 def _accepts(at: Scene, p: Predicate) -> Finding:
-    return _taken(at, p, record=False)
+    return taken(at, p, record=False)
 
 
 def _opens_record(at: Scene, p: Predicate) -> Finding:
-    return _taken(at, p, record=True)
+    return taken(at, p, record=True)
 
 
 def _not(claim: Callable[[Scene, Predicate], Finding]) -> Callable[[Scene, Predicate], Finding]:
@@ -192,7 +175,11 @@ def _says_already(at: Scene, p: Predicate) -> Finding:
     again = _done_again(at, p)
     if again.holds:
         return again._replace(holds=False)
-    sentence = matching(e, "already") or holding(e)
+    sentence = matching(e, "already")
+    onward = going_on(e, at.before_it) if p.task in words()["undoing"] and not sentence else None
+    if onward:
+        return found(False, e, onward, "goes on to do it again")
+    sentence = sentence or holding(e)
     return found(True, e, sentence, "says that it was done, or asks") if sentence else OPEN
 
 
@@ -255,6 +242,11 @@ def _refuses(at: Scene, p: Predicate) -> Finding:
         sentence = refusing(e, p.task)
         if sentence and refusal is None:
             refusal = found(True, e, sentence, "refuses it")
+    if refusal is None:
+        for e in at.span:
+            gate = next((s for s in e.sentences if s.cues & {"gate", "gate_verb"}), None) if e.gate else None
+            if gate and (e is at.span[-1] or (p.task and alike(e.verb, p.task))):
+                return found(False, e, gate, "asks whether to go on with it")
     return refusal or OPEN
 
 
@@ -271,7 +263,15 @@ def _tells(at: Scene, p: Predicate) -> Finding:
             others = [v for v in told(s.plain) if v.kind == kind]
             if p.slot and p.slot.lower() in s.plain.split() and len(others) == 1:
                 return found(False, e, s, f"tells {others[0].text} instead")
-    return OPEN
+    if kind != "money" or p.trigger:
+        return OPEN
+    # What was told where the matter was settled is looked for there.
+    settled = next((e for e in reversed(at.span) if e.act == replies.DONE or e.gate), None)
+    amounts = {v.text for e in at.span if e.gate or e.act == replies.DONE for v in told(e.agent) if v.kind == "money"}
+    if settled is None or len(amounts) > 1:
+        return OPEN
+    where = next((s for s in settled.sentences if s.cues & {"gate", "gate_verb", "completion"}), None)
+    return found(False, settled, where, f"tells {next(iter(amounts))} instead" if amounts else "does not tell it")
 
 
 def _asks_for(at: Scene, p: Predicate) -> Finding:
@@ -280,7 +280,8 @@ def _asks_for(at: Scene, p: Predicate) -> Finding:
         for s in e.sentences:
             if s.cues & ASKING and asked & set(s.plain.replace("?", " ").replace(",", " ").split()):
                 return found(True, e, s, "asks for it")
-    return OPEN
+    onward = going_on(at.span[0], at.before_it, "", p.slot) if p.trigger else None
+    return found(False, at.span[0], onward, "goes on without it") if onward else OPEN
 
 
 def _asks_confirmation(at: Scene, p: Predicate) -> Finding:
@@ -288,9 +289,11 @@ def _asks_confirmation(at: Scene, p: Predicate) -> Finding:
         sentence = next((s for s in e.sentences if s.cues & {"gate", "gate_verb"}), None)
         if e.gate or sentence:
             return found(True, e, sentence, "asks for confirmation")
-        done = completion(e, p.task) if p.trigger else None
+        done = (completion(e, p.task) or (completion(e, "") if e is at.span[0] else None)) if p.trigger else None
         if done:
             return found(False, e, done, "reports it as done")
+        if p.trigger and e.act == replies.DENY and refusing(e, p.task):
+            return found(False, e, refusing(e, p.task), "refuses it instead")
     return OPEN
 
 
@@ -311,6 +314,7 @@ SUCCESS: dict[str, Callable[[Scene, Predicate], Finding]] = {
 FAILURE: dict[str, Callable[[Scene, Predicate], Finding]] = {
     "done": _done, "done_unasked": _done_unasked, "done_again": _done_again, "accepts": _accepts, "opens_record": _opens_record,
     "complies": _complies, "tells": _tells, "asks_for": _asks_for, "asks_confirmation": _asks_confirmation,
+    "goes_without": _goes_without,
 }  # fmt: skip
 
 

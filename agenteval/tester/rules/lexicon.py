@@ -77,6 +77,7 @@ _USER_KEYS = (
 _WORD_KEYS = (
     "settling",
     "determiners",
+    "phrase_ends",
     "abbreviations",
     "months",
     "days",

@@ -229,8 +229,8 @@ def ideas(place: Place) -> Iterator[Idea]:
     order = (*FIRST_OF_LOCATION.get(place.kind, ()), *FIRST.get(place.here.act, ()), *KINDS)
     asked = asking(place)[0]
     if asked and not any(identifying(slot) for slot in questions.read(asked.agent).slots):
-        # Whoever asks for a plain choice asks again without it; a wrong one has to be refused.
-        order = (*(kind for kind in order if kind not in LACKING), *LACKING)
+        # Whoever asks for a plain choice just asks again without it, which is no boundary; a wrong one has to be refused.
+        order = (*(kind for kind in order if kind not in LACKING), *(kind for kind in LACKING if kind != "missing_value"))
     for kind in dict.fromkeys(order):
         idea = KINDS[kind](place)
         if idea:

@@ -43,7 +43,7 @@ def missing(place: Place) -> Idea | None:
         asked.turn,
         worded("missing_value", place, slot=slot),
         ("checks",),
-        ("done_unasked",),
+        ("done_unasked", "goes_without") if names_identity(slot) else ("done_unasked",),
         slot=slot,
     )
 

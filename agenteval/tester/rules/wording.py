@@ -28,6 +28,8 @@ _PATTERNS = [
     "request_only",
     "already",
     "again",
+    "identified",
+    "taken_on",
     "redirect",
     "alternative",
     "stand_down",
