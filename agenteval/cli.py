@@ -406,6 +406,19 @@ def audit(
 
 
 @app.command()
+def mutants(out: Out, as_json: Json = False) -> None:
+    """Run a finished plan on every mutant of its scripted agent: which faults it finds, and why the others survive."""
+    from agenteval.commands.mutants import mutate_run
+    from agenteval.faults.mutants import SURVIVALS
+
+    with Bar() as bar:
+        found = mutate_run(out, progress=bar.update)
+    lost = [f"{SURVIVALS[reason]}: {', '.join(faults)}" for reason, faults in found["survivors"].items()]
+    counted = {k: rate(v) for k, v in found["scores"].items() if k not in SURVIVALS}
+    show(found, as_json, [facts(counted), *lost])
+
+
+@app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")] = False) -> None:
     """Check this installation: packages, clashes, drawing, notebooks, keys, disk."""
     from agenteval.commands.doctor import examine

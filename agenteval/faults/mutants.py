@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from agenteval.chain import settings_of
 from agenteval.errors import RunFolderError, UsageError
+from agenteval.pipeline import Progress, silent
 from agenteval.store import Run
 from agenteval.subjects.scripted import faults, guards, open_scripted
 from agenteval.types import Record, Test, TestRun, Verdict
@@ -92,7 +93,7 @@ def witnessed(domain: str) -> list[str]:
     return [fault for fault in faults(domain) if known.get(fault)]
 
 
-def kill_matrix(run: Run) -> Matrix:
+def kill_matrix(run: Run, *, progress: Progress = silent) -> Matrix:
     """Run the plan of a finished run on every mutant of its subject, as far as that can show anything.
 
     Parameters
@@ -128,10 +129,13 @@ def kill_matrix(run: Run) -> Matrix:
             logs.setdefault(event["id"], []).append(event)
     trials: list[Trial] = []
     mutants: list[Mutant] = []
-    for fault in witnessed(domain):
+    chosen = witnessed(domain)
+    for number, fault in enumerate(chosen):
+        progress("mutants", number, len(chosen))
         found = list(_trials(fault, domain, wording, settings, tests, runs, verdicts, logs))
         trials += [trial for trial, _ in found]
         mutants.append(_mutant(fault, domain, found, discovered, [logs.get(r.id, []) for r in runs]))
+    progress("mutants", len(chosen), len(chosen))
     return Matrix(trials=tuple(trials), mutants=tuple(mutants))
 
 

@@ -265,7 +265,7 @@ class _Draft:
 def read(text: str) -> Question:
     """Read one reply.
 
-    >>> q = read("Thanks! Could you give me your member number and your date of birth?")
+    >>> q = read("Thanks! Would you tell me your member number and your date of birth?")
     >>> [s.name for s in q.slots], q.gate
     (['date_of_birth', 'member_number'], False)
     >>> read("You will lose the seat. Type YES to go on.").word
