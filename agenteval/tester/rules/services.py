@@ -171,7 +171,7 @@ def _acts(part: str) -> bool:
 
 
 def _proper(part: str) -> bool:
-    """Whether a part of an enumeration is a name, such as a city: all words capital, and none of them known.
+    """Whether a part of an enumeration is a name, such as a city: all words capital, none of which is known.
 
     >>> _proper("New York"), _proper("Refunds"), _proper("new bookings")
     (True, False, False)
