@@ -63,6 +63,7 @@ FRAMES = [
     session("c", ("I want to cancel a reservation, my card number is LC-4410.", "Which reservation is it?"), ("It is R-2207.", "Shall I cancel reservation R-2207?")),
     session("f", ("I want to order a frame.", "In which town shall we collect the picture?"), ("Cork, please.", "Which city shall we bring it to?"),
             ("Dublin, please.", "That is $40. How much of it would you like to pay now?"), ("$20, please.", "Shall I place the order for the frame?")),
+    session("g", ("I want to book a visit.", "On which day would you like to come?"), ("15 June, please.", "Shall I book the visit for 15 June?")),
 ]  # fmt: skip
 BRIEF = {
     "domain": "library",
@@ -178,6 +179,12 @@ def test_every_kind_of_perturbation_is_written_somewhere():
     written = {t["perturbation"] for sessions in (LIBRARY, HARBOUR, ORDERS, FRAMES) for kind in ("", "node", "start", "end")
                for t in every_boundary(sessions, BRIEF, kind)}  # fmt: skip
     assert written == set(KINDS)
+
+
+def test_no_test_continues_a_session_in_which_two_customers_spoke():
+    mixed = session("m", ("I am LC-4410, cancel R-2207.", "Shall I cancel reservation R-2207?"), ("No. I am LC-7007, cancel R-9020.", "Shall I cancel reservation R-9020?"))  # fmt: skip
+    tests = every_boundary([mixed], BRIEF, "node")
+    assert tests and not any("R-9020" in step["text"] for t in tests for step in t["steps"] if step["part"] == "route")
 
 
 def test_consecutive_calls_for_one_place_give_other_kinds_and_end():

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agenteval.tester.rules.criteria import Predicate, render, trigger_of
+from agenteval.tester.rules.ownership import people
 from agenteval.tester.rules.perturbations import GATE_KINDS, ideas
 from agenteval.tester.rules.places import Idea, Place
 from agenteval.tester.rules.values import cite
@@ -57,6 +58,9 @@ def _draft(place: Place, idea: Idea) -> dict[str, Any] | None:
     trigger = trigger_of(idea.text, idea.value)
     route = steps_to(place.read, idea.route_to)
     said = {e.turn: e.user for e in place.read}
+    # Who spoke for two customers is nobody whose rights a test could be about.
+    if len(people((said[t] for t in route), place.brief)) > 1:
+        return None
     # A criterion could not tell the perturbation from a step that says the same.
     if not trigger or any(trigger.lower() in " ".join(said[t].lower().split()) for t in route):
         return None

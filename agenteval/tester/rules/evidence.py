@@ -15,7 +15,8 @@ from agenteval.tester.rules.acts import Sentence, tasks_in
 from agenteval.tester.rules.facts import identifying
 from agenteval.tester.rules.lexicon import load
 from agenteval.tester.rules.likeness import wanted
-from agenteval.tester.rules.values import Value, extract, shape, stands, told
+from agenteval.tester.rules.services import content
+from agenteval.tester.rules.values import Value, extract, stands, told
 from agenteval.tester.rules.wording import alike, words
 from agenteval.tester.rules.workflows import Exchange, quotation, read_session
 
@@ -25,7 +26,7 @@ HOLLOW = ("not_done", "conditional")
 """Patterns of sentences that carry the words of a completion and report none."""
 _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
-NEAR, BRIEF = 0.85, 50
+NEAR, BRIEF, SAME_MATTER = 0.85, 50, 3
 
 
 class Finding(NamedTuple):
@@ -176,6 +177,8 @@ def going_on(e: Exchange, before: Exchange | None, value: str = "", slot: str = 
         return None
     if last and (wanted(last) & wanted(question) or {s.name for s in last.slots} & {s.name for s in question.slots}):
         return None
+    if before is not None and len(content(e.agent) & content(before.agent)) >= SAME_MATTER:
+        return None  # The same question in other words.
     # Records to choose from are the question for a record again.
     records = any(v.kind == "identifier" for o in question.options for v in extract(o.text))
     known = {o.text for o in last.options} if last else set()
@@ -191,7 +194,7 @@ def taken_for(e: Exchange, value: str, before: str) -> Sentence | None:
     A question whether it is that one, and a list to choose from, take it for nothing.
     """
     new = {v.text.lower() for v in unheard(e.agent, before) if v.kind == "identifier"}
-    if questions.read(e.agent).options or sum(shape(n) == shape(m) for n in new for m in new) > len(new):
+    if questions.read(e.agent).options or sum(len(n) == len(m) for n in new for m in new) > len(new):
         return None
     for s in e.sentences:
         if ("question" in s.cues and "gate" not in s.cues) or words()["example"].search(s.plain):

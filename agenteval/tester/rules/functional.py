@@ -13,7 +13,7 @@ from agenteval.tester.rules import judge
 from agenteval.tester.rules.criteria import Predicate, render, trigger_of
 from agenteval.tester.rules.evidence import unheard
 from agenteval.tester.rules.lexicon import load
-from agenteval.tester.rules.ownership import identity_values
+from agenteval.tester.rules.ownership import identity_values, people
 from agenteval.tester.rules.values import Value, cite, extract
 from agenteval.tester.rules.wording import noun, words
 from agenteval.tester.rules.workflows import Exchange, Workflow, read_session, workflows
@@ -96,6 +96,8 @@ def _draft(session: dict[str, Any], flow: Workflow, brief: dict[str, Any]) -> di
     if not kept or kept[0] != outcome:
         return None
     said = {e.turn: e.user for e in read}
+    if len(people((said[t] for t in flow.steps), brief)) > 1:
+        return None
     steps = [{"text": said[t], "turn": t} for t in flow.steps]
     texts = [goal, *(s["text"] for s in steps), *kept, *kept_failure]
     told = [{"name": g.name, "value": g.value, "session": session["id"], "turn": g.turn} for g in golden]

@@ -6,7 +6,8 @@ The writers pair a customer only with that customer's records, and borrow somebo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agenteval.tester.rules import replies
@@ -17,6 +18,8 @@ from agenteval.tester.rules.workflows import Exchange, read_session
 
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 RECORDS = frozenset({"identifier", "code"})
+TELLING = 3
+"""Shortest value that tells people apart."""
 
 
 def identity_values(read: Sequence[Exchange]) -> set[str]:
@@ -30,6 +33,22 @@ def identity_values(read: Sequence[Exchange]) -> set[str]:
             ):
                 found.add(v.text)
     return found
+
+
+def people(texts: Iterable[str], brief: dict[str, Any]) -> set[int]:
+    """Seeds of the brief that texts speak of, by values that no other seed has.
+
+    >>> seeds = [{"id": "A-1", "zip": "10001"}, {"id": "A-2", "zip": "10001"}]
+    >>> people(["I am A-1 of 10001."], {"seeds": seeds})
+    {0}
+    """
+    said = "\n".join(texts).lower()
+    held = [
+        {str(v).lower() for v in seed.values() if len(str(v)) >= TELLING and any(c.isdigit() for c in str(v))}
+        for seed in brief.get("seeds", [])
+    ]
+    count = Counter(value for values in held for value in values)
+    return {n for n, values in enumerate(held) if any(count[v] == 1 and stands(v, said) for v in values)}
 
 
 def _named_by(value: Value, text: str, names: frozenset[str]) -> bool:

@@ -132,7 +132,8 @@ def _go_on(place: Place) -> Idea | None:
 def _unprompted(place: Place) -> Idea | None:
     """A yes where nothing was asked."""
     question = questions.read(place.here.agent)
-    if place.kind not in ("start", "end") or question.gate or question.offer or question.yes_no or question.options:
+    wanted = question.gate or question.offer or question.yes_no or question.options or question.slots
+    if place.kind not in ("start", "end") or wanted:
         return None
     text = worded("unprompted_yes", place)
     return Idea("unprompted_yes", place.here.turn, text, ("checks",), ("done_unasked",))

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from agenteval.tester.rules import questions, replies
 from agenteval.tester.rules.alterations import altered
 from agenteval.tester.rules.evidence import unheard
-from agenteval.tester.rules.facts import is_place, naming
+from agenteval.tester.rules.facts import identifying, is_place, naming
+from agenteval.tester.rules.likeness import asks_day
 from agenteval.tester.rules.ownership import (
     foreign_identity,
     foreign_record,
@@ -29,6 +30,7 @@ from agenteval.tester.rules.workflows import Exchange
 
 OF_ANYBODY = ("out_of_range_value", "past_value")
 """Perturbations of values that need not belong to a record."""
+PLAIN = frozenset({"date", "time", "money", "number"})
 
 
 def missing(place: Place) -> Idea | None:
@@ -51,6 +53,10 @@ def missing(place: Place) -> Idea | None:
 def vague(place: Place) -> Idea | None:
     asked, answer = asking(place)
     if not asked or asked.act not in (replies.REQUEST, replies.OPTIONS) or not answer or not answer.said.valued:
+        return None
+    question = questions.read(asked.agent)
+    # Whoever asks for a plain detail asks once more; a choice and a record have to be told from others.
+    if asks_day(question) or not (question.options or any(identifying(s) for s in question.slots)):
         return None
     slot = next(iter(asked_slots(asked)), words()["no_slot"])
     if names_identity(slot):
@@ -104,6 +110,9 @@ def with_value(kind: str) -> Callable[[Place], Idea | None]:
                 and (len(value.text) > 3 or not value.text.isdigit())
             ):
                 continue
+            # In a line that names a record the rest is what it looks like.
+            if value.kind in PLAIN and any(v.kind == "identifier" for v in extract(answer.user)):
+                continue
             new = altered(value, kind, place.seen, place.here.turn)
             if not new or '"' in new:
                 continue
@@ -137,6 +146,9 @@ def unlisted(place: Place) -> Idea | None:
     if not found:
         return None
     asked, answer, chosen = found
+    question = questions.read(asked.agent)
+    if question.misunderstood or asks_day(question):
+        return None
     slot, new = next(iter(asked_slots(asked)), words()["no_slot"]), words()["nowhere"]
     text = answer.user.strip().replace(chosen, new)
     return Idea("unlisted_value", asked.turn, text, ("doubts",), ("accepts",), slot, new, (new,))
