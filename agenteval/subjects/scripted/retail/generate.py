@@ -61,7 +61,11 @@ def make() -> dict[str, Any]:
     for n, (first, last) in enumerate(zip(FIRST, LAST, strict=True)):
         user_id = f"{first}_{last}_{2100 + 37 * n}".lower()
         city, state, code = CITIES[n % len(CITIES)]
-        card, gift, pal = f"credit_card_{4_400_000 + 911 * n}", f"gift_card_{7_700_000 + 613 * n}", f"paypal_{3_300_000 + 419 * n}"
+        card, gift, pal = (
+            f"credit_card_{4_400_000 + 911 * n}",
+            f"gift_card_{7_700_000 + 613 * n}",
+            f"paypal_{3_300_000 + 419 * n}",
+        )
         methods: dict[str, Any] = {card: {"source": "credit_card", "last_four": f"{(1733 * (n + 3)) % 10000:04d}"}}
         if n % 3 != 2:
             methods[gift] = {"source": "gift_card", "balance": (18, 240, 75)[n % 3 + (n % 2) * (n % 3 == 0)]}

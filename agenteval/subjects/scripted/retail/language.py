@@ -25,9 +25,13 @@ _STREET = re.compile(
     r"\b(\d{1,5} [A-Z][A-Za-z]+(?: [A-Z][A-Za-z]+)?\.? (?:Street|St|Avenue|Ave|Lane|Ln|Drive|Dr|Road|Rd|Way|Court|Boulevard|Blvd))\b\.?",
     re.IGNORECASE,
 )
-_STATE = re.compile(r"\b(A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|S[CD]|T[NX]|UT|V[AT]|W[AIVY])\b")
+_STATE = re.compile(
+    r"\b(A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|S[CD]|T[NX]|UT|V[AT]|W[AIVY])\b"
+)
 _CITY = re.compile(r"(?:,|\bin|\bto|^|\d{5}|[A-Z]{2})\s*([A-Z][a-z]+(?: [A-Z][a-z]+)?)\s*,?\s+(?:[A-Z]{2})\b")
-_EVERY = re.compile(r"\b(?:all (?:of )?(?:it|them|the items|items|my items|three|two)|everything|the (?:whole|entire|complete) (?:order|thing|lot)|both(?: of them| items)?)\b")
+_EVERY = re.compile(
+    r"\b(?:all (?:of )?(?:it|them|the items|items|my items|three|two)|everything|the (?:whole|entire|complete) (?:order|thing|lot)|both(?: of them| items)?)\b"
+)
 # Words by which each product is named.
 PRODUCTS = {
     "desk lamp": r"(?:desk )?lamps?", "backpack": r"(?:back ?packs?|rucksacks?)", "kettle": r"kettles?", "headphones": r"head ?phones?|headset",
@@ -97,9 +101,13 @@ def _address(text: str, asked: str | None) -> dict[str, str]:
     city, state, code = _CITY.search(tail), _STATE.search(tail), _ZIP.search(tail)
     if city:
         found["city"] = city.group(1)
-    elif asked == "address" and (alone := re.fullmatch(r"\W*(?:it'?s |in |the city is )?([A-Za-z]+(?: [A-Za-z]+)?)\W*", text)) and not state:
+    elif (
+        asked == "address"
+        and (alone := re.fullmatch(r"\W*(?:it'?s |in |the city is )?([A-Za-z]+(?: [A-Za-z]+)?)\W*", text))
+        and not state
+    ):
         found["city"] = alone.group(1).title()
-    elif (named := re.match(r"\s*,\s*([A-Z][a-z]+(?: [A-Z][a-z]+)?)\s*(?:,|$|\d)", tail)):
+    elif named := re.match(r"\s*,\s*([A-Z][a-z]+(?: [A-Z][a-z]+)?)\s*(?:,|$|\d)", tail):
         found["city"] = named.group(1)
     if state:
         found["state"] = state.group(1)
@@ -121,7 +129,9 @@ def _options(low: str, asked: str | None, data: dict[str, Any]) -> list[str]:
     for value in known:
         words = rf"\b{re.escape(value)}\b"
         if value.isdigit():
-            words = rf"\bsize (?:number |us )?{value}\b|\b{value}[- ]?(?:pieces?|pcs)\b" + (rf"|^\W*{value}\W*$|\b{value}\b" if asked == "option" else "")
+            words = rf"\bsize (?:number |us )?{value}\b|\b{value}[- ]?(?:pieces?|pcs)\b" + (
+                rf"|^\W*{value}\W*$|\b{value}\b" if asked == "option" else ""
+            )
         elif value.endswith(("l", "ml")) and value[0].isdigit():
             figure = re.match(r"[\d.]+", value).group()
             words = rf"\b{re.escape(figure)} ?(?:{'ml|millilit\\w+' if value.endswith('ml') else 'l|lit\\w+'})\b"

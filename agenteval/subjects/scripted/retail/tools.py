@@ -79,7 +79,9 @@ class Tools:
         order["status"] = "pending (items changed)"
         return order
 
-    def return_delivered_order_items(self, order_id: str, item_ids: list[str], payment_method_id: str) -> dict[str, Any]:
+    def return_delivered_order_items(
+        self, order_id: str, item_ids: list[str], payment_method_id: str
+    ) -> dict[str, Any]:
         order = self.data["orders"][order_id]
         order["status"], order["returned"], order["refund_to"] = "return requested", list(item_ids), payment_method_id
         return order
