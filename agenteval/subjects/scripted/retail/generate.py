@@ -68,7 +68,7 @@ def make() -> dict[str, Any]:
         )
         methods: dict[str, Any] = {card: {"source": "credit_card", "last_four": f"{(1733 * (n + 3)) % 10000:04d}"}}
         if n % 3 != 2:
-            methods[gift] = {"source": "gift_card", "balance": (18, 240, 75)[n % 3 + (n % 2) * (n % 3 == 0)]}
+            methods[gift] = {"source": "gift_card", "balance": 240 if n % 3 else 18 if n % 2 == 0 else 75}
         if n % 3 != 1:
             methods[pal] = {"source": "paypal"}
         address = {"street": f"{12 + 7 * n} {STREETS[n % len(STREETS)]}", "city": city, "state": state, "zip": code}

@@ -14,6 +14,8 @@ MAX_ATTEMPTS = 3
 def listen(s: Talk) -> None:
     """Identity may come with anything else; intents that others contain are left out."""
     _tidy_intents(s)
+    if s.task and s.task.asked == "all":
+        s.reading.flags.discard("bye")  # "That's all" is the answer.
     r, facts = s.reading.slots, s.facts
     expecting = not facts.get("user") or (s.task is not None and s.task.asked == "identity")
     if r["emails"]:

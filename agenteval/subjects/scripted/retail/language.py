@@ -41,10 +41,94 @@ PRODUCTS = {
 _PRODUCT = {name: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for name, words in PRODUCTS.items()}
 _ITEM = re.compile(r"\b1\d{9}\b")
 _STOP = frozenset(
-    "hi hello hey my name is the order orders for i am it's this yes no please thanks thank you good zip code mr mrs ms dear cancel return exchange change"
-    " street avenue lane drive road elm alder birch cedar dogwood fir pay pal gift card credit desk lamp water bottle office chair jigsaw puzzle running shoes"
-    " new and also actually sure ok okay what can do want would like need have from with in at of not denver austin portland tampa madison albany boise"
-    " tucson".split()
+    [
+        "hi",
+        "hello",
+        "hey",
+        "my",
+        "name",
+        "is",
+        "the",
+        "order",
+        "orders",
+        "for",
+        "i",
+        "am",
+        "it's",
+        "this",
+        "yes",
+        "no",
+        "please",
+        "thanks",
+        "thank",
+        "you",
+        "good",
+        "zip",
+        "code",
+        "mr",
+        "mrs",
+        "ms",
+        "dear",
+        "cancel",
+        "return",
+        "exchange",
+        "change",
+        "street",
+        "avenue",
+        "lane",
+        "drive",
+        "road",
+        "elm",
+        "alder",
+        "birch",
+        "cedar",
+        "dogwood",
+        "fir",
+        "pay",
+        "pal",
+        "gift",
+        "card",
+        "credit",
+        "desk",
+        "lamp",
+        "water",
+        "bottle",
+        "office",
+        "chair",
+        "jigsaw",
+        "puzzle",
+        "running",
+        "shoes",
+        "new",
+        "and",
+        "also",
+        "actually",
+        "sure",
+        "ok",
+        "okay",
+        "what",
+        "can",
+        "do",
+        "want",
+        "would",
+        "like",
+        "need",
+        "have",
+        "from",
+        "with",
+        "in",
+        "at",
+        "of",
+        "not",
+        "denver",
+        "austin",
+        "portland",
+        "tampa",
+        "madison",
+        "albany",
+        "boise",
+        "tucson",
+    ]
 )
 
 
@@ -86,8 +170,9 @@ def extract(text: str, asked: str | None, data: dict[str, Any]) -> dict[str, Any
 
 def _capital(text: str, asked: str | None) -> str:
     """Names are typed in lower case where they were asked for."""
-    words = text.strip().split()
-    return text.title() if asked in ("identity", "name") and 2 <= len(words) <= 5 and text == text.lower() else text
+    words = re.sub(r"\d+|[^\w\s]", " ", text).split()
+    plain = 2 <= len(words) <= 3 and text == text.lower() and "'" not in text
+    return text.title() if asked in ("identity", "name") and plain else text
 
 
 def _address(text: str, asked: str | None) -> dict[str, str]:
@@ -134,7 +219,8 @@ def _options(low: str, asked: str | None, data: dict[str, Any]) -> list[str]:
             )
         elif value.endswith(("l", "ml")) and value[0].isdigit():
             figure = re.match(r"[\d.]+", value).group()
-            words = rf"\b{re.escape(figure)} ?(?:{'ml|millilit\\w+' if value.endswith('ml') else 'l|lit\\w+'})\b"
+            unit = r"ml|millilit\w+" if value.endswith("ml") else r"l|lit\w+"
+            words = rf"\b{re.escape(figure)} ?(?:{unit})\b"
         elif value == "grey":
             words = r"\bgr[ae]y\b"
         match = re.search(words, low)

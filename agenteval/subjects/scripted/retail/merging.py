@@ -86,6 +86,8 @@ def _merge_order(s: Talk, task: Task, put: Any) -> None:
         put("order", listed[place - (place > 0)])
         task.slots["several"] = None
     elif not named and not old and task.name in (*ON_ORDER, "order_info") and s.facts.get("last_order"):
+        if task.name == "order_info" and re.search(r"\borders\b", low):
+            return
         just_now = s.facts["last_turn"] >= s.log.turn - 2
         if not _OTHER.search(low) and "another order" not in low and (just_now or _BACK.search(low)):
             put("order", s.facts["last_order"])

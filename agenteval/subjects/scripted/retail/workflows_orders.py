@@ -29,6 +29,8 @@ def cancel(s: Talk) -> None:
         if not s.guard("whole_order_only", False):
             s.ask("whole", "whole_only", id=order_id)
         slots["part"] = None
+    else:
+        s.guard("whole_order_only", True)
     if not s.guard("cancel_pending_only", pending or order["status"].startswith("pending"), value=order["status"]):
         s.refuse("not_pending_cancel", id=order_id, state=order["status"])
     if not s.guard("cancel_reason_required", slots.get("reason") is not None):
