@@ -81,7 +81,7 @@ def keep(s: Talk, intent: str) -> bool:
         # "I want my money back" is a reason; another order, or a plain wish for the other thing, is a new topic.
         return not r.get("orders") and task.asked in ("reason", "payment", "items")
     if intent == "product_info":
-        return task.asked == "option"
+        return task.asked in ("option", "items")
     return not r.get("orders") or r["orders"] == [task.slots.get("order")]
 
 
