@@ -34,7 +34,13 @@ def make() -> dict[str, Any]:
     for n, (first, last) in enumerate(zip(FIRST, LAST, strict=True)):
         customer_id = f"C{4100 + 23 * n}"
         birth = f"{1958 + (n * 7) % 45}-{n % 12 + 1:02d}-{(n * 5) % 27 + 1:02d}"
-        customers[customer_id] = {"customer_id": customer_id, "name": f"{first} {last}", "dob": birth, "lines": [], "bills": []}
+        customers[customer_id] = {
+            "customer_id": customer_id,
+            "name": f"{first} {last}",
+            "dob": birth,
+            "lines": [],
+            "bills": [],
+        }
         for k in range(2 if n % 3 != 2 else 1):
             state = STATES[(n + 2 * k) % len(STATES)]
             line_id, plan = f"L{1200 + 17 * n + 7 * k}", plans[(n + k) % len(plans)]
@@ -46,7 +52,10 @@ def make() -> dict[str, Any]:
                 "data_used_gb": limit if state == "full" else round(limit * (0.2 + 0.1 * ((n + k) % 5)), 1), "data_added_gb": 0,
             }  # fmt: skip
             customers[customer_id]["lines"].append(line_id)
-        due = any(lines[i]["status"] == "suspended" and lines[i]["contract_end"] > TODAY for i in customers[customer_id]["lines"])
+        due = any(
+            lines[i]["status"] == "suspended" and lines[i]["contract_end"] > TODAY
+            for i in customers[customer_id]["lines"]
+        )
         for k, status in enumerate(("paid", "overdue" if due or n % 4 == 3 else "issued")):
             bill_id = f"B{7300 + 19 * n + k}"
             bills[bill_id] = {"bill_id": bill_id, "customer_id": customer_id, "amount": 31 + (n * 7 + k * 13) % 60, "status": status,
