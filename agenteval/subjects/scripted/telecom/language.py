@@ -136,7 +136,7 @@ def extract(text: str, asked: str | None, data: dict[str, Any]) -> dict[str, Any
     table, low = patterns(Path(__file__).with_name("language.yaml")), text.lower()
     phones = [f"{m.group(1)}-{m.group(2)}-{m.group(3)}" for m in _PHONE.finditer(text)]
     by_phone = {line["phone_number"]: line["line_id"] for line in data["lines"].values()}
-    births = [d for d in slots.dates(text, TODAY)]
+    births = list(slots.dates(text, TODAY))
     rest = text
     for found in births:
         rest = rest.replace(found.raw, " ")

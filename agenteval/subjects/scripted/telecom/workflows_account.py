@@ -5,6 +5,7 @@ from __future__ import annotations
 from agenteval.subjects.scripted.engine import Talk
 from agenteval.subjects.scripted.telecom.common import item_line, need_active, need_line, overdue
 from agenteval.subjects.scripted.telecom.identity import need_user
+from agenteval.subjects.scripted.telecom.language import TODAY
 from agenteval.subjects.scripted.telecom.merging import GUIDES
 
 MOST_GB = 2
@@ -40,7 +41,7 @@ def resume_line(s: Talk) -> None:
         s.refuse("already_active", id=line_id)
     if not s.guard(
         "resume_contract_valid",
-        line["contract_end"] > s.tools.data["plans"]["Basic"].get("today", "2025-06-11"),
+        line["contract_end"] > TODAY,
         value=line_id,
     ):
         s.facts["ground"] = True
@@ -58,8 +59,7 @@ def change_plan(s: Talk) -> None:
     user, line = need_line(s)
     need_active(s, line)
     slots, plans = s.task.slots, s.tools.data["plans"]
-    listed = [("item_plan", {k: p[k] for k in ("name", "price", "data_gb")} | {}) for p in plans.values()]
-    listed = [(act, {"name": v["name"], "price": v["price"], "data": v["data_gb"]}) for act, v in listed]
+    listed = [("item_plan", {"name": p["name"], "price": p["price"], "data": p["data_gb"]}) for p in plans.values()]
     bad = slots.pop("bad_plan", None)
     if bad and not slots.get("plan"):
         if not s.guard("plan_known", False, value=bad):
