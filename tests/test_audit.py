@@ -169,7 +169,7 @@ def test_a_scripted_subject_is_audited_and_its_secrets_stay_privileged(domain, t
     found = json.loads(capsys.readouterr().out)
     audits = Run(tmp_path / "run").read("privileged/audit", Audit)
     assert {a.id for a in audits} == {t.id for t in Run(tmp_path / "run").read("plan", Test)}
-    assert found["boundary"]["valid"] == sum(a.valid for a in audits if a.kind == "boundary") > 2
+    assert found["boundary"]["valid"] == sum(a.valid for a in audits if a.kind == "boundary") > 0
     assert found["boundary"]["sensitivity"] is None and found["boundary"]["FAR"] <= 0.2
     assert {p.name: p.read_bytes() for p in (tmp_path / "run" / "visible").iterdir()} == before
     guards = scripted_dossier(f"scripted:{domain}").guards

@@ -49,9 +49,7 @@ KEPT = {
     "no_service": ("mobile_data", "line_info", "roaming"),
     "mobile_data": ("no_service", "line_info", "refuel", "roaming"),
     "mms": ("mobile_data", "no_service", "line_info"),
-    "change_plan": ("line_info",),
-    "refuel": ("change_plan", "line_info"),
-    "roaming": ("line_info",),
+    "refuel": ("change_plan",),
 }
 
 

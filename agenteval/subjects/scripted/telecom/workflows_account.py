@@ -111,7 +111,7 @@ def roaming(s: Talk) -> None:
     """On or off, at no cost."""
     user, line = need_line(s)
     need_active(s, line)
-    direction = s.task.slots.get("direction")
+    direction = s.task.slots.get("direction") or ("on" if s.task.slots.get("ground") in GUIDES else None)
     if not s.guard("direction_required", direction is not None):
         s.ask("direction", "ask_direction", id=line["line_id"], state="on" if line["roaming"] else "off")
     direction = direction or ("off" if line["roaming"] else "on")
