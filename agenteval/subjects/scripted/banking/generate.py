@@ -57,7 +57,7 @@ def make() -> dict[str, Any]:
             account = f"A-{20417 + 211 * n + 37 * k}"
             accounts[account] = {
                 "account_id": account, "customer_id": key, "kind": ("Basic checking", "Plus checking", "savings")[(n + k) % 3] if k == 0 else "savings",
-                "balance": 0 if k == 1 and n % 4 == 0 else 240 + (n * 173 + k * 611) % 2400, "opened": "2025-03-02" if n % 5 == 4 else f"20{14 + n % 9}-06-01",
+                "balance": 0 if (k, n % 4) in ((1, 0), (0, 2)) else 240 + (n * 173 + k * 611) % 2400, "opened": "2025-03-02" if n % 5 == 4 else f"20{14 + n % 9}-06-01",
                 "waived": "2025-01-14" if n % 6 == 4 else "",
             }  # fmt: skip
             customers[key]["accounts"].append(account)
