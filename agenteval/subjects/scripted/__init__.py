@@ -23,7 +23,7 @@ from agenteval.subjects.scripted.wording import load
 
 __all__ = ["DOMAINS", "brief", "faults", "folder", "guards", "open_scripted", "wordings"]
 
-DOMAINS = ("airline", "retail", "telecom")
+DOMAINS = ("airline", "retail", "telecom", "banking")
 
 
 def open_scripted(domain: str, *, wording: str = "a", fault: str | None = None, seed: int = 0) -> ScriptedChat:

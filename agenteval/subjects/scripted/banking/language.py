@@ -19,7 +19,7 @@ _CARD = re.compile(
 _MONEY = re.compile(
     r"[$€] ?(-?\d[\d,]*(?:\.\d+)?)|(-?\d[\d,]*(?:\.\d+)?) ?(?:dollars|usd|bucks|euros?)\b", re.IGNORECASE
 )
-_EMAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}\b", re.IGNORECASE)
+_EMAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,12}\b", re.IGNORECASE)
 _PHONE = re.compile(r"\b\d{3}[ .-]\d{3}[ .-]\d{4}\b")
 _CODE = re.compile(r"\b(?:code ?word|password|secret word)(?: is|:)?\s+\W?([a-z]{3,12})\b", re.IGNORECASE)
 _MONTHS = [
