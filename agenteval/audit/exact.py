@@ -106,15 +106,23 @@ def _validity(test: Test, run: TestRun | None, events: Mapping[str, Events], dos
 
 
 def identities(test: Test, brief: Brief) -> list[int]:
-    """Customers of the brief whose values the steps name, the perturbation left out."""
+    """Customers of the brief whose values the steps name, the perturbation left out.
+
+    A value that several customers share, such as a zip code, speaks for whichever of them the other values fit: one customer
+    who has every value that is named is the only one.
+    """
     said = " ".join(step.text for step in test.steps if step.part != "perturbation").casefold()
     words = set(said.replace(",", " ").replace(";", " ").split())
     words |= {word.strip(".!?:()\"'") for word in words}
-    return [
-        number
-        for number, seed in enumerate(brief.seeds)
-        if any(value.casefold() in words for value in seed.values() if any(c.isdigit() for c in value))
-    ]
+    owners: dict[str, set[int]] = {}
+    for number, seed in enumerate(brief.seeds):
+        for value in seed.values():
+            if any(c.isdigit() for c in value) and value.casefold() in words:
+                owners.setdefault(value.casefold(), set()).add(number)
+    if not owners:
+        return []
+    fitting = set.intersection(*owners.values())
+    return [min(fitting)] if fitting else sorted(set.union(*owners.values()))
 
 
 def covered(log: Events, inventory: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:

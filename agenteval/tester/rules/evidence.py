@@ -17,7 +17,7 @@ from agenteval.tester.rules.lexicon import load
 from agenteval.tester.rules.likeness import wanted
 from agenteval.tester.rules.services import content
 from agenteval.tester.rules.values import Value, extract, stands, told
-from agenteval.tester.rules.wording import alike, words
+from agenteval.tester.rules.wording import alike, names_identity, words
 from agenteval.tester.rules.workflows import Exchange, quotation, read_session
 
 NEGATIVE = frozenset({"deny", "deny_by_rule", "failure", "unavailable"})
@@ -104,10 +104,14 @@ def completion(e: Exchange, task: str) -> Sentence | None:
         named = tasks_in(s.marked, lexicon)
         if "gate" in s.cues and (not task or not named or any(alike(t, task) for t in named)):
             return None
+    items = [o.text.lower() for o in questions.read(e.agent).items]
+    listed = items if len(items) > 1 else []
     open_reply = any(s.cues & (NEGATIVE | {"request"}) and "more_help" not in s.cues for s in e.sentences)
     for s in e.sentences:
         if s.cues & NEGATIVE or "question" in s.cues or any(data[k].search(s.plain) for k in HOLLOW):
             continue
+        if any(item in s.plain for item in listed):
+            continue  # A line of a list tells how things are.
         made = [v for v in s.verbs if "D" in v.code]
         begun = data["begun"].search(s.plain) is not None
         success = begun or data["success"].search(s.plain) is not None
@@ -161,6 +165,8 @@ def going_on(e: Exchange, before: Exchange | None, value: str = "", slot: str = 
         return None
     if any(s.cues & (NEGATIVE | {"transfer"}) or words()["rejects"].search(s.plain) for s in e.sentences):
         return None
+    if names_identity(slot) and words()["identity"] & set(_WORD.findall(e.agent.lower())) and not question.gate:
+        return None  # Whoever asks for another proof does not go on.
     named = not value or stands(value.lower(), e.agent.lower())
     last = questions.read(before.agent) if before is not None else None
     if not named and not (last and (last.slots or last.options)):

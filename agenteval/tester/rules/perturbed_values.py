@@ -24,7 +24,7 @@ from agenteval.tester.rules.ownership import (
 from agenteval.tester.rules.places import ANSWERS, Idea, Place, asked_slots, asking, worded
 from agenteval.tester.rules.shapes import lengths
 from agenteval.tester.rules.talk import load as load_talk
-from agenteval.tester.rules.values import Value, extract
+from agenteval.tester.rules.values import Value, extract, names_of
 from agenteval.tester.rules.wording import names_identity, words
 from agenteval.tester.rules.workflows import Exchange
 
@@ -90,13 +90,19 @@ def with_value(kind: str) -> Callable[[Place], Idea | None]:
         asked, answer = asking(place)
         if not answer or not answer.user.strip() or "\n" in answer.user.strip():
             return None
+        if asked and questions.read(asked.agent).misunderstood:
+            return None
         known = identity_values(place.read)
+        # Who gives a name as well may be found by that.
+        by_name = any(" " in n and not any(c.isdigit() for c in n) and n in answer.user for n in names_of(place.brief))
         length = asked is not None and bool(lengths(asked.agent, load_talk()))
         for value in extract(answer.user):
             slot = _slot_of(value, asked, answer.user)
             identity = value.text in known or (value.kind != "money" and value.kind != "date" and names_identity(slot))
             # Only what the agent itself keeps can be told to be unknown or incomplete; a free number may be anything.
             # Who gives two numbers of their own may be found by the other one.
+            if identity and by_name and value.kind != "date":
+                continue
             if identity and any(_finds(v, asked, answer.user) for v in extract(answer.user) if v.text != value.text):
                 continue
             shaped = kind == "malformed_value" and (length or value.kind == "date")

@@ -17,6 +17,8 @@ from agenteval.tester.rules.questions import Question, read
 from agenteval.tester.rules.talk import Talk, load, say
 from agenteval.tester.rules.text import sentences
 
+ENUMERATED = 4
+_NUMBERED = re.compile(r"\(?\b\d{1,2}[).]\s+")
 MOST_WORDS = 8
 KEYS = (
     ("services_base", "base"),
@@ -232,11 +234,30 @@ def services(text: str, early: bool = False) -> tuple[Service, ...]:
                 found += offered
     if early and question.options and not question.items and not any(found):
         found += [_service(part, "noun", talk) for part in split(", ".join(o.text for o in question.options), talk)]
+    if early and not any(found):
+        found += [_service(part, "noun", talk, listed=True) for part in _enumerated(question.text, talk)]
     kept: list[Service] = []
     for service in found:
         if service and not any(service.words == other.words for other in kept):
             kept.append(service)
     return tuple(kept)
+
+
+def _enumerated(text: str, talk: Talk) -> list[str]:
+    """The longest enumeration of a text, of four things or more: whoever is asked what they do and enumerates names services.
+
+    >>> _enumerated("Refunds, new cards, loans and statements: that is what I do.", load())
+    ['Refunds', 'new cards', 'loans', 'statements']
+    >>> _enumerated("I do: 1) refunds, 2) new cards, 3) loans, 4) statements.", load())
+    ['refunds', 'new cards', 'loans', 'statements']
+    """
+    flat = " ".join(text.split())
+    numbered = [part.strip(" ,;.") for part in _NUMBERED.split(flat)[1:]]
+    if len(numbered) >= ENUMERATED:
+        return numbered
+    stretches = [split(side, talk) for sentence in sentences(flat, lexicon.load()) for side in sentence.strip(" .!?").split(":")]
+    longest = max(stretches, key=len, default=[])
+    return longest if len(longest) >= ENUMERATED and sum(len(part.split()) for part in longest) <= 4 * len(longest) else []
 
 
 def _verbal(items: Sequence[Option]) -> bool:
