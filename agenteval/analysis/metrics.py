@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from agenteval.analysis.significance import rarefaction
 from agenteval.audit.records import Audit
 
 
@@ -58,11 +59,7 @@ def rarefied(audits: Iterable[Audit], size: int) -> float:
     1.6667
     """
     sizes = Counter(a.cluster for a in audits if a.valid and a.card is not None)
-    total = sum(sizes.values())
-    if size > total or size <= 0:
-        return math.nan
-    every = math.comb(total, size)
-    return sum(1 - math.comb(total - n, size) / every for n in sizes.values())
+    return rarefaction(list(sizes.values()), size)
 
 
 def outcomes(audits: Iterable[Audit]) -> Counter[str]:

@@ -323,16 +323,15 @@ def bootstrap_interval(
     sample = np.asarray(values, dtype=float)
     if not len(sample):
         return Interval(float("nan"), float("nan"), float("nan"))
-    measure = statistic or np.mean
-    estimate = float(measure(sample))
+    estimate = float((statistic or np.mean)(sample))
     if np.ptp(sample) == 0:
         return Interval(estimate, estimate, estimate)
     from scipy.stats import bootstrap
 
     result = bootstrap(
         (sample,),
-        lambda x: measure(x),
-        vectorized=False,
+        np.mean if statistic is None else lambda x: statistic(x),  # scipy calls the mean once, on all resamples
+        vectorized=statistic is None,
         confidence_level=level,
         n_resamples=resamples,
         method="percentile",
