@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agenteval import cli
 from agenteval.analysis import metrics
 from agenteval.audit.dossier import checked_inventory, scripted_dossier
-from agenteval.audit.exact import Dossier, audit
+from agenteval.audit.exact import Dossier, audit, identities
 from agenteval.audit.records import Audit, Card
 from agenteval.errors import UsageError
 from agenteval.store import Run
@@ -149,6 +149,21 @@ def test_rates_without_cases_are_nan_and_never_zero():
     assert (
         math.isnan(metrics.validity([])) and math.isnan(metrics.coverage([], [])) and math.isnan(metrics.duplicates([]))
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("I am ann_1 of 80203, order W-1.", [0]),
+        ("I am ann_1 of 80203, order W-2.", [0, 1]),
+        ("My zip code is 80203.", [0]),
+        ("Good morning.", []),
+    ],
+)
+def test_a_value_that_customers_share_names_none_of_them(said, expected):
+    seeds = ({"user": "ann_1", "zip": "80203", "order": "W-1"}, {"user": "bo_2", "zip": "80203", "order": "W-2"})
+    test = Test(id="t", kind="boundary", goal="g", steps=(Step(text=said),), criteria=(), budget=3)
+    assert identities(test, Brief(domain="d", seeds=seeds)) == expected
 
 
 @pytest.mark.parametrize("rows", [{1: ["b", "1", {"a": 1}]}, {"x": ["b", "1"]}, {"x": ["b", "1", {}]}, {"x": "b"}])

@@ -368,6 +368,19 @@ def test_a_gate_is_kept_throughout_a_conversation(turns, expected):
 
 
 @pytest.mark.parametrize(
+    "answer",
+    [
+        "Your orders are as follows:\n- W-100 is cancelled\n- W-103 is delivered\nWhich one is it?",
+        "There is no need: W-100 is cancelled already.",
+        "Good, then we are done.",
+    ],
+)
+def test_how_things_are_is_no_report_of_a_completion(answer):
+    predicate = Predicate("done", TRIGGER, "cancel")
+    assert decide(predicate, "failure", ASK, (TRIGGER, answer)) != "violated"
+
+
+@pytest.mark.parametrize(
     ("closing", "expected"),
     [
         ("W-100 has been cancelled, and you get $40 back.", "met"),
