@@ -373,3 +373,21 @@ class Run:
         path = self.path / name
         write_text(path, redact(clean(text), self.secrets) if isinstance(text, str) else text)
         return path
+
+
+# ---- folders of results: no run, but with a birth certificate too
+
+
+def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
+    """Write the manifest of a folder that holds products of several runs."""
+    text = json.dumps({**facts, "schema": SCHEMA}, ensure_ascii=False, sort_keys=True, indent=1) + "\n"
+    write_text(folder / "manifest.json", redact(text))
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of such a folder; None where there is none that can be read."""
+    try:
+        facts = json.loads((folder / "manifest.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return facts if isinstance(facts, dict) and facts.get("schema") == SCHEMA else None
