@@ -332,6 +332,7 @@ def test_judge_decides_each_predicate(name, kind, answer, expected):
         # An order that differs by a slip is told of as if it had been named; a list, or a question whether it is that one, is not.
         ("Which order is it?", "It is W-10X.", "Order W-100 was sent to you last week.", "violated"),
         ("Which order is it?", "It is W-10X.", "Do you mean W-100?", "unsettled"),
+        ("Which order is it?", "It is W-10X.", "These are yours:\n- W-103, red\n- W-104, blue\nWhich one is it?", "unsettled"),
         ("Which order is it?", "It is W-10X.", "These are yours: W-100, W-103 and W-104.", "unsettled"),
         # What nobody had asked for may have been passed over.
         ("How can I help?", "My order is W-10X, hello.", "Which day would suit you?", "unsettled"),

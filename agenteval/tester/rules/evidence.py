@@ -151,7 +151,7 @@ def holding(e: Exchange) -> Sentence | None:
             return s
     wanted = questions.read(e.agent)
     if wanted.slots or wanted.options:
-        return next((s for s in e.sentences if s.plain.endswith("?")), None)
+        return next((s for s in e.sentences if s.plain.endswith("?")), e.sentences[-1] if e.sentences else None)
     return None
 
 
@@ -186,9 +186,10 @@ def going_on(e: Exchange, before: Exchange | None, value: str = "", slot: str = 
     if before is not None and len(content(e.agent) & content(before.agent)) >= SAME_MATTER:
         return None  # The same question in other words.
     # Records to choose from are the question for a record again.
-    records = any(v.kind == "identifier" for o in question.options for v in extract(o.text))
+    if any(v.kind == "identifier" for o in (*question.options, *question.items) for v in extract(o.text)):
+        return None
     known = {o.text for o in last.options} if last else set()
-    choice = question.options and not records and not known & {o.text for o in question.options}
+    choice = question.options and not known & {o.text for o in question.options}
     if not question.slots and not choice:
         return None
     return next((s for s in e.sentences if s.cues & ASKING or s.plain.endswith("?")), None)
@@ -218,6 +219,13 @@ def _slip(one: str, other: str) -> bool:
     if one.startswith(other) or other.startswith(one):
         return True
     return len(one) == len(other) and sum(a != b for a, b in zip(one, other, strict=True)) <= max(1, len(one) // 3)
+
+
+def repeats(e: Exchange, before: Exchange | None) -> bool:
+    """Whether a reply says what the one before it said, in whatever words, and nothing is done or asked to be confirmed in it."""
+    if before is None or not before.agent or e.gate or completion(e, "") or questions.read(e.agent).done:
+        return False
+    return len(content(e.agent) & content(before.agent)) >= SAME_MATTER
 
 
 def refusing(e: Exchange, task: str) -> Sentence | None:

@@ -18,6 +18,7 @@ from agenteval.tester.rules.evidence import (
     going_on,
     holding,
     matching,
+    repeats,
     taken_for,
     unconfirmed,
     unheard,
@@ -74,6 +75,8 @@ def taken(at: Scene, p: Predicate, record: bool) -> Finding:
         # Who repeats a value at a confirmation and tells nothing of it may still be checking.
         if onward and (facts or not question.gate):
             return found(True, e, onward, "goes on as if the value were right")
+        if e is at.span[0] and question.asks and not facts and repeats(e, before):
+            return found(False, e, holding(e), "asks the same in other words")
         if doubt and doubt[1]:
             return found(False, e, e.sentences[doubt[0]], "questions the value")
         if doubt and record and not facts:
