@@ -419,6 +419,46 @@ def mutants(out: Out, as_json: Json = False) -> None:
 
 
 @app.command()
+def reproduce(
+    names: Annotated[list[str] | None, typer.Argument(help="Experiments, such as rq1 stability; left out: all.")] = None,
+    profile: Annotated[str, typer.Option(help="offline, openai, replay, or one of --profiles.")] = "offline",
+    profiles: Profiles = None,
+    agents: Annotated[str, typer.Option(help="Agents under test: scripted, or tau (tau-bench).")] = "scripted",
+    domains: Annotated[str, typer.Option(help="airline,retail,...; left out: those of the experiment.")] = "",
+    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds 0, 1, ...; left out: as many as the experiment says.")] = None,
+    wording: Annotated[str, typer.Option(help="Wordings of scripted agents: a, b, or a,b.")] = "",
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler that does the cells instead.")] = None,
+    root: Annotated[Path | None, typer.Option(help="Checkout with experiments/ and notebooks/.")] = None,
+    results: Annotated[Path, typer.Option("--output", "-o", help="Folder of the results, below the root.")] = Path("results"),
+    cells: Annotated[Path, typer.Option(help="Folder of finished cells, below the root.")] = Path("runs/cells"),
+    store: Store = DEFAULT_STORE,
+    max_calls: Annotated[int | None, typer.Option(min=0, help="Cap of model calls for each cell.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=0, help="Cap of tokens for each cell.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Cap of cost for each cell; needs a price table.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List cells, calls and tokens; run nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Reproduce the paper's tables: run the cells of experiments once, execute the notebooks, write results/PROFILE/."""
+    from agenteval.commands import reproduce as command
+    from agenteval.commands.experiments import find_root
+
+    chosen = command.studies(
+        names or (), root=find_root(root), profile=profile, profiles=profiles, agents=agents,
+        domains=[d for d in domains.split(",") if d], seeds=seeds, wording=[w for w in wording.split(",") if w],
+        store=cells, calls=store, budget=_budget(max_calls, max_tokens, max_cost, None),
+    )  # fmt: skip
+    if dry_run:
+        rows = command.preview(chosen)
+        return show({"experiments": rows}, as_json, [command.expected_line(row) for row in rows])
+    with Bar() as bar:
+        made = command.reproduce(chosen, results=results, workers=workers, dask=dask, progress=bar.update, tell=bar.tell)
+    show({"experiments": made}, as_json, [
+        f"{row['experiment']}: {row['folder']}{'' if row['made'] else ' (nothing changed)'}" for row in made
+    ])  # fmt: skip
+
+
+@app.command()
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")] = False) -> None:
     """Check this installation: packages, clashes, drawing, notebooks, keys, disk."""
     from agenteval.commands.doctor import examine

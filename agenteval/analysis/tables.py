@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from agenteval.analysis.significance import Comparison, paired_permutation
 from agenteval.analysis.stats import bootstrap_interval
 from agenteval.errors import FormatError
 from agenteval.store import write_text
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 DASH = "\u2013"
 COLUMNS = ("domain", "arm", "metric", "mean", "sd", "lo", "hi", "n", "paper")
+KINDS = ("functional", "boundary", "mutation")
+"""First words of metrics of one kind of test."""
 MEASURED = ("domain", "wording", "arm", "seed", "metric", "value")
 
 
@@ -179,6 +182,28 @@ def pooled(rows: Iterable[Row], arm: str, metric: str) -> float:
     return math.fsum(means) / len(means) if means else math.nan
 
 
+def compare(cells: Iterable[Measurement], metric: str, one: str, other: str) -> Comparison:
+    """How far one arm is above another in a metric: paired over (domain, seed), averaged over wordings, permuted within domains.
+
+    Examples
+    --------
+    >>> cells = [Measurement("airline", "a", arm, seed, "distinct", value) for arm, value in (("x", 3.0), ("y", 1.0)) for seed in range(3)]
+    >>> compare(cells, "distinct", "x", "y")
+    Comparison(difference=2.0, p=0.25, pairs=3)
+    """
+    values: dict[tuple[str, int], dict[str, list[float]]] = {}
+    for cell in cells:
+        if cell.metric == metric and cell.arm in (one, other):
+            values.setdefault((cell.domain, cell.seed), {}).setdefault(cell.arm, []).append(cell.value)
+    pairs: dict[str, list[float]] = {}
+    for (domain, _), arms in sorted(values.items()):
+        if len(arms) == 2:
+            pairs.setdefault(domain, []).append(
+                math.fsum(arms[one]) / len(arms[one]) - math.fsum(arms[other]) / len(arms[other])
+            )
+    return paired_permutation(pairs)
+
+
 # ---- CSV
 
 
@@ -211,11 +236,13 @@ def cells_csv(cells: Iterable[Measurement]) -> str:
 def figure(value: float, largest: float = 1.0) -> str:
     """A number for the eye: rates with two decimals, large numbers with fewer; a dash where there is none.
 
-    >>> figure(0.5), figure(37.25, 40), figure(284000.4, 284000.4), figure(float("nan"))
-    ('0.50', '37.2', '284,000', '–')
+    >>> figure(0.5), figure(37.25, 40), figure(37.0, 40), figure(284000.4, 284000.4), figure(float("nan"))
+    ('0.50', '37.2', '37', '284,000', '–')
     """
     if math.isnan(value):
         return DASH
+    if largest >= 10 and value.is_integer():
+        return f"{value:,.0f}"
     return f"{value:.2f}" if largest < 10 else f"{value:.1f}" if largest < 1000 else f"{value:,.0f}"
 
 
@@ -225,7 +252,7 @@ def wide(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     Examples
     --------
     >>> wide([Row("airline", "guided", "distinct", 31.0, 1.0, 30.0, 32.0, 3, 23.0)])[1]
-    [['airline', 'guided', '31.0 [30.0, 32.0]'], ['', '(paper)', '23.0']]
+    [['airline', 'guided', '31 [30, 32]'], ['', '(paper)', '23']]
     """
     metrics = list(dict.fromkeys(row.metric for row in rows))
     at = {row[:3]: row for row in rows}
@@ -247,6 +274,9 @@ def wide(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         last = domain
         if any(not math.isnan(r.paper) for r in here):
             lines.append(["", "(paper)", *(figure(r.paper, largest[r.metric]) for r in here)])
+    shared = {metric.partition(" ")[0] for metric in metrics} & set(KINDS)
+    if len(shared) == 1:  # said once, by the caption
+        metrics = [metric.removeprefix(f"{next(iter(shared))} ") for metric in metrics]
     return ["domain", "arm", *metrics], lines
 
 

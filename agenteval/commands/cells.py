@@ -26,7 +26,7 @@ from agenteval.analysis.tables import Measurement
 from agenteval.errors import AgentEvalError, RunFolderError, UsageError
 from agenteval.llm.wrappers import Budget
 from agenteval.pipeline import STORE, Progress, silent
-from agenteval.store import Run, content_id
+from agenteval.store import Run, content_id, read_manifest
 from agenteval.tester.discover import Strategy
 from agenteval.tester.synthesize import Arm
 from agenteval.types import Record
@@ -106,10 +106,9 @@ def fingerprint() -> str:
 
 def record_of(cell: Cell, bench: Bench) -> dict[str, Any] | None:
     """What is kept of a finished cell: `metrics`, `extras`, `seconds`; None where it is not finished."""
-    try:
-        kept = Run(bench.folder / cell.folder).manifest.get("cell")
-    except RunFolderError:
-        return None
+    kept = (read_manifest(bench.folder / cell.folder) or {}).get(
+        "cell"
+    )  # a Run would repair a file that is being written
     return kept if kept is not None and set(cell.extras) <= set(kept["extras"]) else None
 
 
