@@ -42,14 +42,14 @@ def test_bytes_do_not_depend_on_the_order_in_which_cells_came(tmp_path):
     assert cells_csv(CELLS) == cells_csv(CELLS[::-1])
     for name, cells in (("one", CELLS), ("two", CELLS[::-1])):
         rows = table(sorted(cells), ["boundary distinct"])
-        write(rows, tmp_path / name, cells=cells, caption="c", label="l")
+        write({"c": rows}, tmp_path / name, cells=cells, label="l")
     for file in ("cells.csv", "table.csv", "table.md", "table.tex"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
 def test_what_was_written_is_read_back(tmp_path):
     cells = [*CELLS, Measurement("retail", "b", "guided", 0, "boundary FAR", math.nan)]
-    write(table(cells, ["boundary distinct", "boundary FAR"]), tmp_path, cells=cells, caption="c", label="l")
+    write({"c": table(cells, ["boundary distinct", "boundary FAR"])}, tmp_path, cells=cells, label="l")
     again = read_cells(tmp_path / "cells.csv")
     assert table_csv(table(again, ["boundary distinct", "boundary FAR"])) == (tmp_path / "table.csv").read_text("utf-8")
 

@@ -325,17 +325,36 @@ def latex(rows: Sequence[Row], *, caption: str, label: str, notes: Sequence[str]
 
 
 def write(
-    rows: Sequence[Row],
+    parts: Mapping[str, Sequence[Row]],
     out: Path,
     *,
     cells: Iterable[Measurement] = (),
-    caption: str,
     label: str,
     notes: Sequence[str] = (),
 ) -> None:
-    """Write `table.csv`, `table.md` and `table.tex`, and the measurements behind them as `cells.csv`."""
+    """Write `table.csv`, `table.md` and `table.tex`, and the measurements behind them as `cells.csv`.
+
+    Parameters
+    ----------
+    parts
+        Caption to rows: one table on the pages each, all in one CSV.
+    """
+    rows = [row for part in parts.values() for row in part]
     shown = {row.metric for row in rows}
     write_text(out / "cells.csv", cells_csv(c for c in cells if c.metric in shown))
     write_text(out / "table.csv", table_csv(rows))
-    write_text(out / "table.md", markdown(rows, caption=caption, notes=notes))
-    write_text(out / "table.tex", latex(rows, caption=caption, label=label, notes=notes))
+    write_text(out / "table.md", page(parts, notes=notes))
+    tex_parts = [
+        latex(part, caption=caption, label=label if n == 1 else f"{label}-{n}", notes=notes if n == len(parts) else ())
+        for n, (caption, part) in enumerate(parts.items(), 1)
+    ]
+    write_text(out / "table.tex", "\n".join(tex_parts))
+
+
+def page(parts: Mapping[str, Sequence[Row]], *, notes: Sequence[str] = ()) -> str:
+    """Several tables as Markdown, with their notes at the end."""
+    last = len(parts) - 1
+    return "\n".join(
+        markdown(rows, caption=caption, notes=notes if n == last else ())
+        for n, (caption, rows) in enumerate(parts.items())
+    )

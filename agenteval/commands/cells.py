@@ -126,7 +126,7 @@ def measurements(cells: Iterable[Cell], bench: Bench) -> list[Measurement]:
         if record is None:
             raise UsageError(f"cell {cell.folder} was not run yet; agenteval reproduce runs it")
         for metric, value in record["metrics"].items():
-            number = math.nan if value is None else float(value)
+            number = math.nan if value is None else round(float(value), 6)  # as in cells.csv, so that tables can be rebuilt
             found.append(Measurement(cell.domain, cell.wording, cell.name, cell.seed, metric, number))
     return found
 

@@ -16,7 +16,7 @@ both get the same cells from the same folder.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -211,14 +211,18 @@ def notes(study: Study, rows: Sequence[tables.Row]) -> list[str]:
 
 
 def publish(
-    study: Study, rows: Sequence[tables.Row], out: str | Path, *, cells: Sequence[tables.Measurement] = (), caption: str
+    study: Study,
+    parts: Mapping[str, Sequence[tables.Row]],
+    out: str | Path,
+    *,
+    cells: Sequence[tables.Measurement] = (),
 ) -> Any:
-    """Write the table of a study in all its forms, with the measurements behind it, and show it."""
+    """Write the tables of a study (caption to rows) in all their forms, with the measurements behind them, and show them."""
     from IPython.display import Markdown
 
-    said = notes(study, rows)
-    tables.write(rows, Path(out), cells=cells, caption=caption, label=study.name, notes=said)
-    return Markdown(tables.markdown(rows, caption=caption, notes=said))
+    said = notes(study, [row for rows in parts.values() for row in rows])
+    tables.write(parts, Path(out), cells=cells, label=study.name, notes=said)
+    return Markdown(tables.page(parts, notes=said))
 
 
 def conclude(out: str | Path, sentence: str, **numbers: float) -> Any:
