@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 
 import pytest
 
@@ -104,3 +105,20 @@ def test_the_fingerprint_covers_every_listed_part():
     home = Path(module.__file__).parents[1]
     assert all((home / part).exists() for part in module.CODE)
     assert module.fingerprint() == module.fingerprint()
+
+
+def test_without_dask_the_extra_is_named(bench, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"agenteval\[dask\]"):
+        run_cells([cell()], bench, dask="127.0.0.1:8786")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_dask_cluster_does_the_cells(bench):
+    distributed = pytest.importorskip("distributed")
+    seen = []
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        two = [cell(), cell(seed=1)]
+        run_cells(two, bench, dask=cluster.scheduler_address, progress=lambda stage, done, total: seen.append(done))
+    assert seen == [0, 1, 2] and measurements(two, bench)
