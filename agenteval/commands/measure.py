@@ -57,7 +57,7 @@ def measure(
         "unseen states": unseen.states.share,
         "unseen transitions": unseen.transitions.share,
     }
-    if exact:
+    if settings.subject.startswith("scripted:"):
         found |= _guards(run, settings, audits)
     return {**found, "route replay rate": replay_rate(run), **cost(run, settings, found["boundary distinct"])}
 
