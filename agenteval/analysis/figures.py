@@ -16,17 +16,25 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
 """Okabe and Ito's palette, which colour-blind people can tell apart."""
+PAGE = 9.0
+"""Inches: panels beside each other are no wider."""
 
 
 def bars(rows: Sequence[Row], metrics: Sequence[str]) -> Figure:
-    """A panel a metric: domains side by side, a bar an arm with its interval, a diamond where the paper has a value."""
+    """A panel a metric: domains side by side, a bar an arm with its interval, a diamond where the paper has a value.
+
+    Panels stand beside each other while that fits a page, else below each other.
+    """
     from matplotlib.figure import Figure
 
     domains = list(dict.fromkeys(row.domain for row in rows))
     arms = list(dict.fromkeys(row.arm for row in rows))
     wide = max(2.6, 0.5 + 0.28 * len(domains) * len(arms))
-    picture = Figure(figsize=(wide * len(metrics), 3.0), layout="constrained")
-    axes = picture.subplots(1, len(metrics), squeeze=False)[0]
+    beside = wide * len(metrics) <= PAGE
+    grid = (1, len(metrics)) if beside else (len(metrics), 1)
+    size = (wide * grid[1], 3.0) if beside else (wide, 0.6 + 2.2 * grid[0])
+    picture = Figure(figsize=size, layout="constrained")
+    axes = picture.subplots(*grid, squeeze=False).flatten()
     width = 0.8 / max(1, len(arms))
     for axis, metric in zip(axes, metrics, strict=True):
         for n, arm in enumerate(arms):
@@ -46,26 +54,33 @@ def bars(rows: Sequence[Row], metrics: Sequence[str]) -> Figure:
         axis.set_ylim(bottom=0)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].plot([], [], "D", color="black", markersize=4, label="paper")
-    handles, labels = axes[0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8, frameon=False)
+    _legend(picture, axes[0])
     return picture
 
 
-def lines(curves: Mapping[str, Sequence[tuple[float, float]]], *, x: str, y: str) -> Figure:
-    """A line for each name, through its (x, y) points."""
+def lines(panels: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], *, x: str) -> Figure:
+    """A panel a name, in it a line a name through its (x, y) points."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(4.2, 3.0), layout="constrained")
-    axis = picture.subplots()
-    for n, (name, points) in enumerate(curves.items()):
-        axis.plot(*zip(*points, strict=True), "o-", color=COLOURS[n % len(COLOURS)], markersize=3, label=name)
-    axis.set_xlabel(x)
-    axis.set_ylabel(y)
-    axis.set_ylim(bottom=0)
-    axis.spines[["top", "right"]].set_visible(False)
-    if curves:
-        axis.legend(fontsize=8, frameon=False)
+    picture = Figure(figsize=(3.4 * len(panels), 3.2), layout="constrained")
+    axes = picture.subplots(1, len(panels), squeeze=False)[0]
+    for axis, (title, curves) in zip(axes, panels.items(), strict=True):
+        for n, (name, points) in enumerate(curves.items()):
+            axis.plot(*zip(*points, strict=True), "o-", color=COLOURS[n % len(COLOURS)], markersize=3, label=name)
+        axis.set_title(title, fontsize=9)
+        axis.set_xlabel(x, fontsize=8)
+        axis.tick_params(labelsize=8)
+        axis.set_ylim(bottom=0)
+        axis.spines[["top", "right"]].set_visible(False)
+    _legend(picture, axes[0])
     return picture
+
+
+def _legend(picture: Figure, axis: Any) -> None:
+    """One legend for all panels, below them, in as many columns as fit."""
+    handles, labels = axis.get_legend_handles_labels()
+    columns = max(1, min(len(labels), int(picture.get_figwidth() / 1.5)))
+    picture.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
 
 
 def save(picture: Figure, out: Path, name: str = "figure") -> Any:
