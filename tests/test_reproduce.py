@@ -261,3 +261,72 @@ def test_committed_tables_follow_from_the_committed_measurements(folder):
         if not row["paper"]:
             line["paper"] = ""  # the paper's numbers that a table does not show
         assert line == row
+
+
+# ---- models
+
+
+@pytest.fixture
+def served(checkout, monkeypatch):
+    """A model server behind tester, judge and auditor; prices known."""
+    from model_server import ModelServer
+    from test_audit_model import answer
+
+    monkeypatch.setenv("SOME_KEY", "sk-some-0123456789abcdef0123")
+    with ModelServer(answer=answer) as running:
+        spec = {
+            "provider": "openai",
+            "base_url": running.url,
+            "key_env": "SOME_KEY",
+            "retries": 0,
+            "price": {"input": 1.0, "output": 2.0},
+        }
+        roles = {
+            "tester": {**spec, "model": "one"},
+            "judge": {**spec, "model": "one"},
+            "auditor": {**spec, "model": "other"},
+        }
+        (checkout / "profiles.yaml").write_text(yaml.safe_dump({"served": roles, "rival": roles}))
+        yield running
+
+
+def test_cells_of_a_model_profile_are_audited_by_a_model_and_their_cost_is_told(checkout, served, monkeypatch):
+    monkeypatch.setattr(notebooks, "execute", lambda file, out, given, cwd: None)
+    chosen = studies(
+        ["rq2"], root=checkout, profile="served", profiles=Path("profiles.yaml"), domains=["airline"], seeds=1
+    )
+    told = []
+    reproduce(chosen, tell=told.append)
+    assert any(re.match(r"so far: [\d,]+ calls, [\d,]+ tokens, cost \d", line) for line in told)
+    from agenteval.commands.cells import measurements
+
+    found = {m.metric: m.value for m in measurements(chosen[0].cells, chosen[0].bench)}
+    assert found["boundary validity"] == 1 and found["guards met in discovery"] > 0
+    served.bodies.clear()
+    reproduce(chosen, tell=told.append)
+    assert served.bodies == [], "what was paid for is not asked again"
+
+
+def test_candidates_for_the_auditor_are_compared_with_the_exact_one(checkout, served):
+    from agenteval.commands import selection
+    from agenteval.commands.experiments import measured
+
+    study = open_study("auditor_selection", root=checkout, profiles="profiles.yaml", domains=["airline"], seeds=1)
+    measured(study)
+    found = {(m.arm, m.metric): m.value for m in selection.candidates(study, ["rival"])}
+    assert (
+        set(found) == {("rival", "coverage recall"), ("rival", "agreement")} and 0 <= found["rival", "agreement"] <= 1
+    )
+    served.bodies.clear()
+    assert {(m.arm, m.metric): m.value for m in selection.candidates(study, ["rival"])} == found and served.bodies == []
+
+
+def test_a_simulated_auditor_has_the_agreement_that_it_was_made_for(checkout):
+    from agenteval.commands import selection
+    from agenteval.commands.experiments import measured
+
+    study = open_study("auditor_selection", root=checkout, domains=["airline"], seeds=2)
+    measured(study)
+    assert all(m.value == 1 for m in selection.simulated(study, 0.0))
+    assert all(m.value == 0 for m in selection.simulated(study, 1.0))
+    assert all(0.3 < m.value < 0.7 for m in selection.simulated(study, 0.5))
