@@ -330,3 +330,21 @@ def test_a_simulated_auditor_has_the_agreement_that_it_was_made_for(checkout):
     assert all(m.value == 1 for m in selection.simulated(study, 0.0))
     assert all(m.value == 0 for m in selection.simulated(study, 1.0))
     assert all(0.3 < m.value < 0.7 for m in selection.simulated(study, 0.5))
+
+
+def test_a_cap_of_calls_ends_with_its_own_exit_code(checkout, served, capsys):
+    arguments = [
+        "reproduce",
+        "rq2",
+        "--profile",
+        "served",
+        "--profiles",
+        "profiles.yaml",
+        "--domains",
+        "airline",
+        "--seeds",
+        "1",
+    ]
+    assert run([*arguments, "--max-calls", "3"]) == 4
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "airline-a-0-" in last and "the same command continues" in last

@@ -126,7 +126,9 @@ def measurements(cells: Iterable[Cell], bench: Bench) -> list[Measurement]:
         if record is None:
             raise UsageError(f"cell {cell.folder} was not run yet; agenteval reproduce runs it")
         for metric, value in record["metrics"].items():
-            number = math.nan if value is None else round(float(value), 6)  # as in cells.csv, so that tables can be rebuilt
+            number = (
+                math.nan if value is None else round(float(value), 6)
+            )  # as in cells.csv, so that tables can be rebuilt
             found.append(Measurement(cell.domain, cell.wording, cell.name, cell.seed, metric, number))
     return found
 
@@ -177,6 +179,8 @@ def _forked(out: Path, stages: Sequence[str]) -> bool:
 
 def _extra(extra: Extra, out: Path, bench: Bench) -> dict[str, float]:
     if extra == "mutants":
+        if bench.profile != "offline":
+            return {}  # mutants are run and judged by the offline rules, so their plans are too
         from agenteval.commands.mutants import mutate_run
 
         return {f"mutation {name}": value for name, value in mutate_run(out)["scores"].items()}
@@ -214,8 +218,15 @@ def groups(cells: Iterable[Cell], bench: Bench) -> list[list[Cell]]:
     return list(found.values())
 
 
-def run_group(group: Sequence[Cell], bench: Bench, done: Callable[[], None] = lambda: None) -> str:
-    """Run the cells of a group one after the other; returns what went wrong with them, or nothing."""
+class Wrong(NamedTuple):
+    """A cell that could not be finished."""
+
+    text: str
+    exit_code: int = 2
+
+
+def run_group(group: Sequence[Cell], bench: Bench, done: Callable[[], None] = lambda: None) -> list[Wrong]:
+    """Run the cells of a group one after the other; returns what went wrong."""
     wrong = []
     bench.folder.mkdir(parents=True, exist_ok=True)
     with _locked(bench.folder / f".{group[0].group}.lock"):
@@ -223,9 +234,9 @@ def run_group(group: Sequence[Cell], bench: Bench, done: Callable[[], None] = la
             try:
                 run_cell(cell, bench)
             except AgentEvalError as error:
-                wrong.append(f"{cell.folder}: {error}")
+                wrong.append(Wrong(f"{cell.folder}: {error}", error.exit_code))
             done()
-    return "; ".join(wrong)
+    return wrong
 
 
 @contextlib.contextmanager
@@ -280,9 +291,12 @@ def run_cells(
         from agenteval.commands.cluster import on_processes
 
         wrong = on_processes(todo, bench, min(workers, len(todo)), done)
-    failed = [text for text in wrong if text]
+    failed = [one for group in wrong for one in group]
     if failed:
-        more = f" (and {len(failed) - 1} further groups)" if len(failed) > 1 else ""
-        raise AgentEvalError(
-            f"cells could not be finished: {failed[0]}{more}. The others are kept; the same command continues"
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        error = AgentEvalError(
+            f"cells could not be finished: {failed[0].text}{more}. The others are kept; the same command continues"
         )
+        codes = {one.exit_code for one in failed}
+        error.exit_code = codes.pop() if len(codes) == 1 else 2
+        raise error

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
-from agenteval.commands.cells import Bench, Cell, run_group
+from agenteval.commands.cells import Bench, Cell, Wrong, run_group
 from agenteval.errors import UsageError
 
 ATTEMPTS = 3
@@ -39,7 +39,7 @@ def serve(pipe: Connection, bench: Bench) -> None:
         try:
             said = run_group(group, bench, lambda: pipe.send(None))
         except Exception as error:  # a fault of ours: told, so that the other groups are finished
-            said = f"{group[0].folder}: {type(error).__name__}: {error}"
+            said = [Wrong(f"{group[0].folder}: {type(error).__name__}: {error}")]
         pipe.send(said)
 
 
@@ -52,18 +52,18 @@ def _start(bench: Bench) -> Worker:
     return Worker(process, ours)
 
 
-def on_processes(todo: Groups, bench: Bench, workers: int, done: Callable[[], None]) -> list[str]:
+def on_processes(todo: Groups, bench: Bench, workers: int, done: Callable[[], None]) -> list[list[Wrong]]:
     """Do groups on this machine.
 
     Returns
     -------
-    list of str
-        What went wrong, one text a group; empty for a good one.
+    list of list of Wrong
+        What went wrong, for each group.
     """
     waiting = [(number, 1) for number in range(len(todo))]
     busy: dict[Worker, tuple[int, int, int]] = {}
     """Worker to its group, the how-manieth attempt this is, and the cells it has finished of it."""
-    wrong = [""] * len(todo)
+    wrong: list[list[Wrong]] = [[] for _ in todo]
     counted = [0] * len(todo)
     idle: list[Worker] = [_start(bench) for _ in range(workers)]
     try:
@@ -87,7 +87,7 @@ def on_processes(todo: Groups, bench: Bench, workers: int, done: Callable[[], No
                     if attempt < ATTEMPTS:
                         waiting.insert(0, (number, attempt + 1))
                     else:
-                        wrong[number] = f"{todo[number][finished].folder}: {attempt} workers died at it"
+                        wrong[number] = [Wrong(f"{todo[number][finished].folder}: {attempt} workers died at it")]
                     continue
                 if said is None:
                     busy[worker] = (number, attempt, finished + 1)
@@ -106,7 +106,7 @@ def on_processes(todo: Groups, bench: Bench, workers: int, done: Callable[[], No
     return wrong
 
 
-def on_dask(todo: Groups, bench: Bench, address: str, done: Callable[[], None]) -> list[str]:
+def on_dask(todo: Groups, bench: Bench, address: str, done: Callable[[], None]) -> list[list[Wrong]]:
     """Do groups on an existing Dask cluster, whose workers have agenteval installed and see the folder of the cells.
 
     Raises
@@ -127,7 +127,7 @@ def on_dask(todo: Groups, bench: Bench, address: str, done: Callable[[], None]) 
         raise UsageError(
             f"no Dask scheduler answers at {address} ({type(error).__name__}); give --dask HOST:PORT"
         ) from error
-    wrong = [""] * len(todo)
+    wrong: list[list[Wrong]] = [[] for _ in todo]
     with client:
         futures = {client.submit(run_group, list(group), absolute, pure=False, retries=ATTEMPTS - 1): n for n, group in enumerate(todo)}  # fmt: skip
         for future in as_completed(futures):
@@ -135,7 +135,7 @@ def on_dask(todo: Groups, bench: Bench, address: str, done: Callable[[], None]) 
             try:
                 wrong[number] = future.result()
             except Exception as error:
-                wrong[number] = f"{todo[number][0].folder}: {type(error).__name__}: {error}"
+                wrong[number] = [Wrong(f"{todo[number][0].folder}: {type(error).__name__}: {error}")]
             for _ in todo[number]:
                 done()
     return wrong

@@ -27,7 +27,7 @@ from agenteval.commands.cells import Bench, Cell, Configuration, Extra, fingerpr
 from agenteval.documents import fitted, read_yaml
 from agenteval.errors import UsageError
 from agenteval.llm.wrappers import Budget
-from agenteval.pipeline import STORE, Progress, silent
+from agenteval.pipeline import STORE, Progress
 from agenteval.store import write_text
 from agenteval.subjects.scripted import DOMAINS, wordings
 from agenteval.types import Record
@@ -186,10 +186,14 @@ def open_study(
     return Study(name, experiment, root, bench, cells)
 
 
-def measured(study: Study, *, workers: int = 1, progress: Progress = silent) -> list[tables.Measurement]:
-    """The measurements of a study; what was not run before is run now."""
-    run_cells(study.cells, study.bench, workers=workers, progress=progress)
+def measured(study: Study, *, workers: int = 1, progress: Progress | None = None) -> list[tables.Measurement]:
+    """The measurements of a study; what was not run before is run now, with a line of progress."""
+    run_cells(study.cells, study.bench, workers=workers, progress=progress or _line)
     return measurements(study.cells, study.bench)
+
+
+def _line(stage: str, done: int, total: int) -> None:
+    print(f"\r{stage} {done}/{total}", end="\n" if done == total else "", flush=True)
 
 
 def paper(study: Study, *names: str) -> dict[tuple[str, str, str], float]:

@@ -157,5 +157,13 @@ def cost(run: Run, settings: Settings, distinct: float) -> dict[str, float]:
     return {
         "LLM calls": len(once),
         "tokens (M)": spent / 1e6,
+        "hours": hours(run, settings),
         "tokens per distinct boundary (K)": metrics.share(spent / 1e3, 0 if math.isnan(distinct) else distinct),
     }
+
+
+def hours(run: Run, settings: Settings) -> float:
+    """Wall time of the stages; NaN where no model was waited for."""
+    if settings.profile in ("offline", "replay"):
+        return math.nan
+    return sum(stage.get("seconds", 0.0) for stage in run.manifest["stages"].values()) / 3600

@@ -22,6 +22,8 @@ from agenteval.store import Run, content_id, read_manifest, write_manifest, writ
 from agenteval.types import Graph
 
 RESULTS = Path("results")
+PRODUCTS = ("cells.csv", "figure.pdf", "figure.png", "metrics.json", "table.csv", "table.md", "table.tex")
+"""What a notebook writes into the folder of its experiment."""
 
 
 def studies(names: Sequence[str], *, root: Path, **options: Any) -> list[Study]:
@@ -110,10 +112,10 @@ def _publish(study: Study, results: Path) -> dict[str, Any]:
     out = study.root / given["out"]
     inputs = _inputs(study, given)
     before = read_manifest(out)
-    unchanged = before is not None and before["inputs"] == inputs and before["outputs"] == _hashes(out)
+    unchanged = before is not None and before["inputs"] == inputs and before["outputs"] == _hashes(study, out)
     if not unchanged:
         started = time.monotonic()
-        for name in _hashes(out):
+        for name in _hashes(study, out):
             (out / name).unlink()
         source = _source(study)
         given_now = {**given, **_absolute(study)}
@@ -123,7 +125,7 @@ def _publish(study: Study, results: Path) -> dict[str, Any]:
 
         profile = load(study.bench.profile, study.bench.profiles, roles=("tester", "judge"))
         write_manifest(out, {
-            "inputs": inputs, "outputs": _hashes(out), "parameters": given, "profile": study.bench.profile,
+            "inputs": inputs, "outputs": _hashes(study, out), "parameters": given, "profile": study.bench.profile,
             "models": model_names(profile, ("tester", "judge")), "versions": versions(),
             "cells": [cell.folder for cell in study.cells], "code": study.bench.folder.name,
             "seconds": {
@@ -170,13 +172,10 @@ def _hash(files: Iterable[Path]) -> str:
     return whole.hexdigest()[:16]
 
 
-def _hashes(out: Path) -> dict[str, str]:
-    """Hashes of the products in a folder of results."""
-    kinds = (".csv", ".tex", ".md", ".pdf", ".png", ".ipynb", ".json")
-    files = sorted(
-        p for p in out.glob("*") if p.suffix in kinds and p.stem != "manifest" and not p.name.startswith(".")
-    )
-    return {file.name: _hash([file]) for file in files}
+def _hashes(study: Study, out: Path) -> dict[str, str]:
+    """Hashes of what is there of a study's products."""
+    names = sorted([*PRODUCTS, f"{study.experiment.notebook}.ipynb"])
+    return {name: _hash([out / name]) for name in names if (out / name).is_file()}
 
 
 def _graphs(cells: Sequence[Cell], study: Study, out: Path) -> None:
