@@ -339,7 +339,7 @@ def write(
     parts
         Caption to rows: one table on the pages each, all in one CSV.
     """
-    rows = [row for part in parts.values() for row in part]
+    rows = list({row[:3]: row for part in parts.values() for row in part}.values())  # what two pages show stands once
     shown = {row.metric for row in rows}
     write_text(out / "cells.csv", cells_csv(c for c in cells if c.metric in shown))
     write_text(out / "table.csv", table_csv(rows))

@@ -73,7 +73,14 @@ def _tests(kind: str, rates: Mapping[str, Any]) -> dict[str, float]:
     }
     if kind == "functional":
         return {**found, "functional coverage": rates["coverage"]}
-    return {**found, "boundary distinct": rates["distinct"], "boundary duplicate rate": rates["duplicate rate"]}
+    proposed = rates.get("distinct as proposed")
+    return {
+        **found,
+        "boundary distinct": rates["distinct"],
+        "boundary duplicate rate": rates["duplicate rate"],
+        "boundary distinct as proposed": math.nan if proposed is None else proposed,
+        "boundary duplicate rate as proposed": rates.get("duplicate rate as proposed", math.nan),
+    }
 
 
 def _guards(run: Run, settings: Settings, audits: Iterable[Audit]) -> dict[str, float]:

@@ -51,8 +51,11 @@ def parameters(study: Study, results: Path) -> dict[str, Any]:
             "seeds": len({cell.seed for cell in study.cells}),
             "wording": list(dict.fromkeys(cell.wording for cell in study.cells)),
             **({"agents": first.agents} if first and first.agents != "scripted" else {}),
-            **({"profiles": str(study.bench.profiles)} if study.bench.profiles else {}),
         }
+    if study.bench.profile != "offline":
+        given |= {"profile": study.bench.profile}
+    if study.bench.profiles:
+        given |= {"profiles": str(study.bench.profiles)}
     return {**given, **study.experiment.parameters}
 
 
