@@ -239,6 +239,16 @@ def test_every_notebook_runs_with_small_parameters(checkout, name):
     assert (out / "figure.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["quickstart", "rq1_functional"])
+def test_run_all_works_where_people_open_a_notebook(checkout, name):
+    """In its own folder, with the parameters that stand in it."""
+    folder = checkout / "notebooks"
+    notebooks.execute(folder / f"{name}.ipynb", checkout / "out.ipynb", {}, cwd=folder)
+    [facts] = (checkout / "runs" / "notebooks").glob("*/metrics.json")
+    assert json.loads(facts.read_text("utf-8"))["sentence"]
+
+
 # ---- what is committed
 
 RESULTS = sorted(p.parent for p in (ROOT / "results").glob("*/*/cells.csv"))
