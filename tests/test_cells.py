@@ -23,7 +23,8 @@ def cell(arm="guided", seed=0, **options):
 
 
 @pytest.fixture
-def bench(tmp_path):
+def bench(tmp_path, monkeypatch):
+    monkeypatch.setattr("agenteval.pipeline.PICTURES", ("svg",))
     return Bench(tmp_path / "cells", calls=tmp_path / "calls.sqlite")
 
 

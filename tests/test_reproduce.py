@@ -42,6 +42,7 @@ def checkout(tmp_path, monkeypatch):
             whole["parameters"] = {"rounds": 3, "boundary": 3}
         (root / "experiments" / f"{name}.yaml").write_text(yaml.safe_dump(whole, sort_keys=False))
     monkeypatch.chdir(root)
+    monkeypatch.setattr("agenteval.pipeline.PICTURES", ("svg",))
     return root
 
 
@@ -219,6 +220,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(checkout, monkeypatch):
             assert (one / name).read_bytes() == (two / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_failing_notebook_is_named_with_its_cell_and_kept(checkout):
     file = checkout / "notebooks" / "rq5_cost.ipynb"
     notebook = json.loads(file.read_text("utf-8"))
