@@ -51,7 +51,7 @@ def label_stability(traces: Sequence[Trace], label: Label, *, seed: int = 0) -> 
     full = _replies(labelled)
     rng = random.Random(derive_seed(seed, "subsample"))
     parts = [
-        _alike(full, _replies(label(rng.sample(list(traces), max(1, round(SHARE * len(traces)))))))
+        _alike(full, _replies(label(rng.sample(list(traces), math.ceil(SHARE * len(traces))))))
         for _ in range(SUBSAMPLES)
     ]
     copies = [rephrased(trace, seed=derive_seed(seed, "rephrase", trace.id)) for trace in traces]
