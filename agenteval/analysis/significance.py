@@ -89,6 +89,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def p_value(p: float) -> str:
+    """A p-value in words.
+
+    >>> p_value(0.0312), p_value(0.00002), p_value(float("nan"))
+    ('p = 0.031', 'p < 0.001', 'no p-value')
+    """
+    return "no p-value" if math.isnan(p) else "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
 def exact_interval(hits: int, trials: int, *, level: float = 0.95) -> tuple[float, float]:
     """Clopper-Pearson interval of a share.
 
