@@ -317,6 +317,12 @@ def test_cells_of_a_model_profile_are_audited_by_a_model_and_their_cost_is_told(
     served.bodies.clear()
     reproduce(chosen, tell=told.append)
     assert served.bodies == [], "what was paid for is not asked again"
+    text = Path("profiles.yaml").read_text("utf-8")
+    Path("profiles.yaml").write_text(text.replace("one", "another"))
+    [other] = studies(
+        ["rq2"], root=checkout, profile="served", profiles=Path("profiles.yaml"), domains=["airline"], seeds=1
+    )
+    assert record_of(other.cells[0], other.bench) is None, "another model behind the name is another cell"
 
 
 def test_candidates_for_the_auditor_are_compared_with_the_exact_one(checkout, served):

@@ -3,8 +3,8 @@
 Cells with the same exploration form a group: its traces, labels and graph are made once and forked for each arm (`chain.fork`).
 All live in one folder, below a name of the code they were made by (`fingerprint`), so that nothing stale is ever read::
 
-    runs/cells/offline-3f2a.../airline-a-0-9c1d7e55/            exploration
-    runs/cells/offline-3f2a.../airline-a-0-9c1d7e55-guided-50/  plan, runs, audit; its manifest holds the metrics
+    runs/cells/offline-3f2a.../airline-a-0-9c1d7e55/         exploration
+    runs/cells/offline-3f2a.../airline-a-0-9c1d7e55-guided/  plan, runs, audit; its manifest holds the metrics
 
 A cell that was interrupted goes on where it was; a finished one is only read.
 """
@@ -106,9 +106,8 @@ def fingerprint() -> str:
 
 def record_of(cell: Cell, bench: Bench) -> dict[str, Any] | None:
     """What is kept of a finished cell: `metrics`, `extras`, `seconds`; None where it is not finished."""
-    kept = (read_manifest(bench.folder / cell.folder) or {}).get(
-        "cell"
-    )  # a Run would repair a file that is being written
+    # Read, not opened: opening a run cuts off a torn line, and a worker may be writing one.
+    kept = (read_manifest(bench.folder / cell.folder) or {}).get("cell")
     return kept if kept is not None and set(cell.extras) <= set(kept["extras"]) else None
 
 
@@ -126,9 +125,8 @@ def measurements(cells: Iterable[Cell], bench: Bench) -> list[Measurement]:
         if record is None:
             raise UsageError(f"cell {cell.folder} was not run yet; agenteval reproduce runs it")
         for metric, value in record["metrics"].items():
-            number = (
-                math.nan if value is None else round(float(value), 6)
-            )  # as in cells.csv, so that tables can be rebuilt
+            # Rounded as in cells.csv, so that a table can be rebuilt from it to the byte.
+            number = math.nan if value is None else round(float(value), 6)
             found.append(Measurement(cell.domain, cell.wording, cell.name, cell.seed, metric, number))
     return found
 

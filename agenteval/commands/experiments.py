@@ -27,8 +27,9 @@ from agenteval.commands.cells import Bench, Cell, Configuration, Extra, fingerpr
 from agenteval.documents import fitted, read_yaml
 from agenteval.errors import UsageError
 from agenteval.llm.wrappers import Budget
-from agenteval.pipeline import STORE, Progress
-from agenteval.store import write_text
+from agenteval.pipeline import STORE, Progress, model_names
+from agenteval.profiles import load
+from agenteval.store import content_id, write_text
 from agenteval.subjects.scripted import DOMAINS, wordings
 from agenteval.types import Record
 
@@ -182,8 +183,18 @@ def open_study(
         for seed in range(seeds or experiment.seeds)
     )
     named = Path(profiles) if profiles else None
-    bench = Bench(root / store / f"{profile}-{fingerprint()}", profile, named, calls, budget)
+    bench = Bench(root / store / _made_by(profile, named), profile, named, calls, budget)
     return Study(name, experiment, root, bench, cells)
+
+
+def _made_by(profile: str, profiles: Path | None) -> str:
+    """Name of what makes a cell: profile, code, and the models behind the profile, which may change under its name."""
+    if profile == "offline":
+        return f"{profile}-{fingerprint()}"
+    roles = ("tester", "judge", "auditor", "subject")
+    known = load(profile, profiles, roles=("tester", "judge"), optional=("auditor", "subject"))
+    models = model_names(known, [role for role in roles if getattr(known, role) is not None])
+    return f"{profile}-{fingerprint()}-{content_id(models)}"
 
 
 def measured(study: Study, *, workers: int = 1, progress: Progress | None = None) -> list[tables.Measurement]:
