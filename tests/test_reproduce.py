@@ -366,3 +366,18 @@ def test_a_cap_of_calls_ends_with_its_own_exit_code(checkout, served, capsys):
     assert run([*arguments, "--max-calls", "3"]) == 4
     last = capsys.readouterr().err.splitlines()[-1]
     assert "airline-a-0-" in last and "the same command continues" in last
+
+
+@pytest.mark.slow
+def test_replay_rebuilds_the_tables_of_a_model_without_a_key(checkout, served, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-some-0123456789abcdef0123")
+    monkeypatch.setenv("OPENAI_BASE_URL", served.url)
+    monkeypatch.setenv("AGENTEVAL_MODEL", "one")
+    arguments = ["reproduce", "rq2", "--domains", "airline", "--seeds", "1"]
+    assert run([*arguments, "--profile", "openai"]) == 0
+    monkeypatch.delenv("OPENAI_API_KEY")
+    served.bodies.clear()
+    assert run([*arguments, "--profile", "replay"]) == 0
+    assert served.bodies == []
+    one, other = (checkout / "results" / profile / "rq2" / "table.csv" for profile in ("openai", "replay"))
+    assert one.read_bytes() == other.read_bytes()
