@@ -450,7 +450,9 @@ def reproduce(
     )  # fmt: skip
     if dry_run:
         rows = command.preview(chosen)
-        return show({"experiments": rows}, as_json, [command.expected_line(row) for row in rows])
+        lines = [command.expected_line(row) for row in rows]
+        more = "a model auditor's calls come on top: three for each test, and those that compare boundaries"
+        return show({"experiments": rows}, as_json, lines if profile == "offline" else [*lines, more])
     with Bar() as bar:
         made = command.reproduce(chosen, results=results, workers=workers, dask=dask, progress=bar.update, tell=bar.tell)
     show({"experiments": made}, as_json, [
